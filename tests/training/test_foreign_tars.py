@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.shard import Sample
+from data.shards.shard import Sample
 from tests import tiny
 from tests.forked import run_command
 from tests.toolkits.interchange import shards

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from common.tables import markdown_table
+from common.shown.tables import markdown_table
 from toolkits.readers.interchange.adp import import_adp
 from toolkits.readers.interchange.atif import import_atif
 from toolkits.readers.interchange.conversations_file import read_conversations

@@ -12,13 +12,13 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_json
 from data.action_spaces import action_space
-from data.foreign_tars import is_foreign
-from data.legacy import read_legacy_tar
-from data.shard import RESERVED, Sample, read_manifest, read_shard, task_of
-from data.tar import list_tars
+from data.samples.turn_samples import image_name, samples_of
+from data.shards.foreign_tars import is_foreign
+from data.shards.legacy import read_legacy_tar
+from data.shards.shard import RESERVED, Sample, read_manifest, read_shard, task_of
+from data.shards.tar import list_tars
 from data.task import site_name
 from data.trajectory import is_complete, list_trajectories, read_trajectory
-from data.turn_samples import image_name, samples_of
 from toolkits.readers.detect import detect
 from toolkits.readers.formats import FORMATS, Format
 from toolkits.readers.logs.released_tar import is_released

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.screen import REL1
+from data.actions.screen import REL1
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.reading.stream import stream_objects
 from toolkits.readers.research.episodes import Episode, EpisodeStep, if_whole, step_of

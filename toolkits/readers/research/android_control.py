@@ -13,9 +13,9 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from data.action import GoBack, Wait
-from data.point_action import AnyAction, ClickAt, Press, Write
-from data.screen import PX, Point, Screen
+from data.actions.action import GoBack, Wait
+from data.actions.point_action import AnyAction, ClickAt, Press, Write
+from data.actions.screen import PX, Point, Screen
 from toolkits.readers.reading.steps import find_image, objects_in
 from toolkits.readers.reading.stream import stream_objects
 from toolkits.readers.research.android_trees import AndroidPage, page_of

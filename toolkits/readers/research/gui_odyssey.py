@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from data.action import Answer, GoBack
-from data.point_action import AnyAction, ClickAt, Write
-from data.screen import REL1000, Screen
+from data.actions.action import Answer, GoBack
+from data.actions.point_action import AnyAction, ClickAt, Write
+from data.actions.screen import REL1000, Screen
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.reading.stream import stream_objects
 from toolkits.readers.research.episodes import (

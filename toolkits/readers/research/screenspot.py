@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.screen import PX, REL1, Scale
+from data.actions.screen import PX, REL1, Scale
 from toolkits.readers.reading.references import image_behind
 from toolkits.readers.reading.steps import find_image, text_of
 from toolkits.readers.reading.stream import stream_objects
@@ -48,7 +48,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if path.suffix != ".parquet":
         yield from stream_objects(path)
         return
-    from data.parquet.parquet_file import iter_rows  # imported here: pyarrow takes a second
+    from data.shards.parquet.parquet_file import iter_rows  # imported here: pyarrow takes a second
 
     for place, row in enumerate(iter_rows(path), start=1):
         yield f"{path}: row {place}", row
