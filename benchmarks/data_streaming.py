@@ -123,7 +123,13 @@ def run(*command: object) -> Measured:
     if process.returncode:
         raise SystemExit(f"{command[0]}: exit code {process.returncode}")
     os.sync()
-    return Measured(time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+    measured = Measured(time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+    print(
+        f"  {measured.seconds:.1f} s, CPU {measured.cpu_s:.1f} s, {measured.peak_mb:.0f} MB",
+        file=sys.stderr,
+        flush=True,
+    )
+    return measured
 
 
 def killed(is_half: Callable[[], bool], *command: object) -> None:

@@ -104,7 +104,7 @@ def cases() -> Iterator[tuple[str, Harm]]:
         url = f"data:image/png;base64,{base64.b64encode(content).decode()}"
         yield "openai_cua", item(output={"type": "computer_screenshot", "image_url": url})
     yield "visualwebarena", of_page(b"", "no base64 at all")
-    yield "visualwebarena", text("render_7.html", "<div>" * 100_000)
+    yield "visualwebarena", text("render_7.html", "<div>" * 10_000)
     yield "visualwebarena", text("render_7.html", b"\xff\xfe\xff")
     yield "browser_use", state(screenshot="no base64 at all")
     yield "online_mind2web", linked
