@@ -66,7 +66,7 @@ print(json.dumps([texts + sizes for texts, sizes in zip(turns, opened)]))
 def read_by(folder: Path, package: str, script: str, *arguments: Path) -> object:
     """What the script prints as JSON where `package` is installed."""
     environment = {**os.environ, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
-    environment |= {"MODELSCOPE_CACHE": str(folder / "modelscope"), "DISABLE_VERSION_CHECK": "1"}
+    environment |= {"MODELSCOPE_CACHE": str(folder / "modelscope")}
     python = folder / "bin" / "python"
     try:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=300)
