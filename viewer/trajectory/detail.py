@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import UserError
 from data.actions.action import thought_text
 from data.trajectory import AGREEMENT
-from toolkits.readers.digirl import points_of
+from toolkits.readers.logs.digirl import points_of
 from viewer.catalog.heads import (
     as_json,
     as_number,
