@@ -1,8 +1,6 @@
 """The nine minutes on one GPU: planned aloud, each line stopped at its second, what is done kept and not done again."""
 
 import json
-import subprocess
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from common.errors import UserError
 from tests.conftest import ROOT
 from tests.gpu import floors, policy, serving_rows, short, short_lines, training_rows
 from tests.gpu.short import Config, Line
-from tests.waiting import wait_until
 
 
 def line(name: str, says: str, limit_s: float = 60.0, rows: tuple[str, ...] = ()) -> Line:
@@ -122,20 +119,10 @@ def test_a_row_is_kept_while_the_next_one_runs(monkeypatch: pytest.MonkeyPatch, 
     assert seen == [[], ["rows.1"], ["rows.1", "rows.2"]]
 
 
-def test_a_killed_run_has_kept_its_rows(spawn: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
-    program = """
-        import sys
-        from pathlib import Path
-        from tests.gpu import short, short_lines
-        from tests.gpu.test_short import line
-        short_lines.lines = lambda config: [line("rows", "rows", rows=("1", "sleeps"))]
-        short.host.describe = lambda: {"gpus": [], "versions": {}}
-        short.main(short.Config(cpu=True, output_dir=Path(sys.argv[1])))
-    """
-    child, written = spawn("-c", textwrap.dedent(program), tmp_path), tmp_path / "gpu.json"
-    wait_until(written.exists)
-    child.kill()
-    assert [(one["name"], one["status"]) for one in json.loads(written.read_text())["lines"]] == [("rows.1", "pass")]
+def test_it_looks_at_the_rows_while_a_line_runs(tmp_path: Path) -> None:
+    looked: list[bool] = []
+    assert short._stopped_at(["sleep", "1.5"], 60, tmp_path / "line.log", lambda: looked.append(True)) == ""
+    assert looked
 
 
 def test_the_plan_at_once_is_of_what_was_asked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -172,13 +172,12 @@ def test_a_killed_trainer_goes_on_with_the_same_losses(
     killed = Trainer(folder, megatron)
     killed.wait_for("version 1 |")
     killed.kill()
-    first = Trainer(folder, megatron, num_versions=2)
-    first.finish()
+    ForkedTrainer(folder, megatron, num_versions=2).finish()
     run = OnlineRun(folder)
     shutil.rmtree(run.version(2))
     lines = run.learned.read_text().splitlines(keepends=True)
     run.learned.write_text("".join(lines[:2]) + '{"group": 7, "version": 2, "fate": "invalid"}\n')
-    Trainer(folder, megatron).finish()
+    ForkedTrainer(folder, megatron).finish()
     assert read_fates(run.learned) == read_fates(OnlineRun(undisturbed).learned)
     assert len(run.learned.read_text().splitlines()) == 8
     assert [line["losses"] for line in metrics(folder).values()] == [
@@ -215,7 +214,7 @@ def test_every_algorithm_learns_from_groups_as_they_come(
     algorithm: str, options: dict[str, object], recorded: Path, megatron: Path, tmp_path: Path
 ) -> None:
     folder = copy_of(recorded, tmp_path / "run")
-    Trainer(folder, megatron, algorithm=algorithm, num_versions=2, **options).finish()
+    ForkedTrainer(folder, megatron, algorithm=algorithm, num_versions=2, **options).finish()
     lines = metrics(folder)
     assert list(lines) == [1, 2] and all(line["samples"] > 0 and line["grad_norm"] > 0 for line in lines.values())
     assert lines[1]["logprob_difference"] < 2e-3
@@ -230,11 +229,11 @@ def test_what_is_replayed_is_the_same_after_a_kill(recorded: Path, megatron: Pat
         **{"algorithm_options": "replay=2,window_low=0,window_high=1e9", "num_versions": 3},
     }
     whole, killed = (copy_of(recorded, tmp_path / name) for name in ("whole", "killed"))
-    Trainer(whole, megatron, **webrl).finish()
+    ForkedTrainer(whole, megatron, **webrl).finish()
     trainer = Trainer(killed, megatron, **webrl)
     trainer.wait_for("version 2 |")
     trainer.kill()
-    Trainer(killed, megatron, **webrl).finish()
+    ForkedTrainer(killed, megatron, **webrl).finish()
     assert [line["losses"] for line in metrics(killed).values()] == [line["losses"] for line in metrics(whole).values()]
     own = [sum(line["samples"] for line in metrics(whole).values()), OnlineRun(whole)]
     steps = sum(len(path.read_text().splitlines()) for path in own[1].trajectories.glob("group*/*/steps.jsonl"))
@@ -248,17 +247,17 @@ def test_rollouts_of_another_policy_are_refused_in_one_line(recorded: Path, mega
         for line in lines:
             line["logprobs"] = [logprob - 0.5 for logprob in line["logprobs"]]
         steps.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    output = Trainer(folder, megatron, max_logprob_difference=0.1).finish(2)
+    output = ForkedTrainer(folder, megatron, max_logprob_difference=0.1).finish(2)
     assert re.search(r"^error: log-probabilities of trainer and server differ by (0\.49|0\.5)", output, re.M), output
     assert "Traceback" not in output and not read_fates(OnlineRun(folder).learned)
 
 
 def test_what_cannot_be_learned_online_is_refused_before_ranks_start(recorded: Path, megatron: Path) -> None:
-    output = Trainer(recorded, megatron, lora_rank=4, freeze_vision="false").finish(2)
+    output = ForkedTrainer(recorded, megatron, lora_rank=4, freeze_vision="false").finish(2)
     assert "LORA_RANK: adapters alone are published" in output
-    output = Trainer(recorded, megatron, algorithm="digiq").finish(2)
+    output = ForkedTrainer(recorded, megatron, algorithm="digiq").finish(2)
     assert "is not learned online" in output
-    output = Trainer(recorded, megatron, algorithm="digirl", critic="td").finish(2)
+    output = ForkedTrainer(recorded, megatron, algorithm="digirl", critic="td").finish(2)
     assert "asks for instruction_value, which CRITIC=td does not make" in output
 
 
