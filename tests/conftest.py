@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from socketserver import BaseServer
 
 import pytest
 
+from common.garbage import unsearched
 from common.processes import die_with_parent, reach_own_hosts_directly
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,6 +39,13 @@ def pytest_configure() -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Half of a process's objects are modules and tests, and stay."""
+    with unsearched():
+        return (yield)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files in front; the order is otherwise as it was."""
     places = {name: place for place, name in enumerate(LONGEST)}
@@ -46,6 +56,15 @@ def in_foreground() -> None:
     """A `preexec_fn`: as a terminal starts commands, also where tests run in the background, which ignores Ctrl-C."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_server_spins() -> Iterator[None]:
+    """One that is closed and not shut down polls a closed socket without a pause, and every later test of this process
+    waits for its thread."""
+    yield
+    servers = [getattr(getattr(thread, "_target", None), "__self__", None) for thread in threading.enumerate()]
+    assert not [one for one in servers if isinstance(one, BaseServer) and one.fileno() == -1]
 
 
 @pytest.fixture(scope="session", params=SOURCES)
