@@ -247,7 +247,7 @@ def test_rollouts_of_another_policy_are_refused_in_one_line(recorded: Path, mega
         for line in lines:
             line["logprobs"] = [logprob - 0.5 for logprob in line["logprobs"]]
         steps.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    output = ForkedTrainer(folder, megatron, max_logprob_difference=0.1).finish(2)
+    output = Trainer(folder, megatron, max_logprob_difference=0.1).finish(2)  # torchrun prints what a rank says
     assert re.search(r"^error: log-probabilities of trainer and server differ by (0\.49|0\.5)", output, re.M), output
     assert "Traceback" not in output and not read_fates(OnlineRun(folder).learned)
 
