@@ -89,7 +89,9 @@ def _run(line: Line, names: list[str], config: Config, end: float, keep: Callabl
     while names and end - (begin := time.monotonic()) >= LEAST_S:
         attempt = _Attempt(line, names, config, keep)
         try:
-            failure = _stopped_at(attempt.command, end - begin, config.output_dir / "logs" / f"{line.name}.log", attempt)
+            failure = _stopped_at(
+                attempt.command, end - begin, config.output_dir / "logs" / f"{line.name}.log", attempt
+            )
         except KeyboardInterrupt:
             failure = _INTERRUPTED
         names = attempt.ended(failure)

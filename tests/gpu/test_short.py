@@ -110,7 +110,9 @@ def test_a_row_is_kept_while_the_next_one_runs(monkeypatch: pytest.MonkeyPatch, 
         for rows in ({}, {"1": {"figure": 1}}, {"1": {"figure": 1}, "2": {"figure": 2}}):
             output.write_text(json.dumps(rows))
             look()
-            seen.append([one["name"] for one in json.loads((tmp_path / "gpu.json").read_text())["lines"]] if rows else [])
+            seen.append(
+                [one["name"] for one in json.loads((tmp_path / "gpu.json").read_text())["lines"]] if rows else []
+            )
         return ""
 
     seen: list[list[str]] = []

@@ -105,7 +105,7 @@ def test_an_output_layer_of_its_own_is_not_taken_for_tied(policies: dict[str, Pa
     save_file({**weights, "lm_head.weight": head}, folder / "model.safetensors", metadata={"format": "pt"})
     convert("hf2mg", folder, tmp_path / "mg")
     save_file({**weights, "lm_head.weight": 2 * head}, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(UserError, match="lm_head.weight is not the word embedding"):
+    with pytest.raises(UserError, match=r"lm_head\.weight is not the word embedding"):
         convert("hf2mg", folder, tmp_path / "other")
 
 
