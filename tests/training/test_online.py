@@ -172,12 +172,13 @@ def test_a_killed_trainer_goes_on_with_the_same_losses(
     killed = Trainer(folder, megatron)
     killed.wait_for("version 1 |")
     killed.kill()
-    ForkedTrainer(folder, megatron, num_versions=2).finish()
+    first = Trainer(folder, megatron, num_versions=2)
+    first.finish()
     run = OnlineRun(folder)
     shutil.rmtree(run.version(2))
     lines = run.learned.read_text().splitlines(keepends=True)
     run.learned.write_text("".join(lines[:2]) + '{"group": 7, "version": 2, "fate": "invalid"}\n')
-    ForkedTrainer(folder, megatron).finish()
+    Trainer(folder, megatron).finish()
     assert read_fates(run.learned) == read_fates(OnlineRun(undisturbed).learned)
     assert len(run.learned.read_text().splitlines()) == 8
     assert [line["losses"] for line in metrics(folder).values()] == [
@@ -229,11 +230,11 @@ def test_what_is_replayed_is_the_same_after_a_kill(recorded: Path, megatron: Pat
         **{"algorithm_options": "replay=2,window_low=0,window_high=1e9", "num_versions": 3},
     }
     whole, killed = (copy_of(recorded, tmp_path / name) for name in ("whole", "killed"))
-    ForkedTrainer(whole, megatron, **webrl).finish()
+    Trainer(whole, megatron, **webrl).finish()
     trainer = Trainer(killed, megatron, **webrl)
     trainer.wait_for("version 2 |")
     trainer.kill()
-    ForkedTrainer(killed, megatron, **webrl).finish()
+    Trainer(killed, megatron, **webrl).finish()
     assert [line["losses"] for line in metrics(killed).values()] == [line["losses"] for line in metrics(whole).values()]
     own = [sum(line["samples"] for line in metrics(whole).values()), OnlineRun(whole)]
     steps = sum(len(path.read_text().splitlines()) for path in own[1].trajectories.glob("group*/*/steps.jsonl"))
