@@ -73,6 +73,7 @@ def read(kinds: list[str], seeds: range) -> list[Task]:
     world = World(env_tasks=tuple(kinds), env_seeds=tuple(seeds))
     with world.serve():
         tasks = asyncio.run(world.tasks())
+        tasks.sort(key=lambda task: int(task.id.rpartition("--")[2]))  # kind after kind in turn
         return [dataclasses.replace(task, web=_usual(task.web, world.port)) for task in tasks]
 
 
