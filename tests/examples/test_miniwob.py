@@ -1,4 +1,4 @@
-"""Learning on MiniWoB++: tasks that are held out, recipes that programs take, and the way from the expert to a version."""
+"""Learning on MiniWoB++: held-out tasks, recipes that programs take, and the way from the expert to a version."""
 
 import json
 import subprocess
