@@ -70,3 +70,12 @@ def test_the_expert_takes_the_next_step_and_names_what_is_left(ques: str) -> Non
     assert said.startswith(f"Thought: I am on '{title}'. " + (f"I need {needs}. I should " if needs else ""))
     assert said.endswith(f"\n\nAction: {action}")
     assert parse_reply(said).action
+
+
+def test_what_it_waited_for_is_no_step() -> None:
+    ques = "Click button ONE, then click button TWO."
+    steps = [StepText("[1] RootWebArea 'Click Button Task' busy: 1")]
+    for tree, action in ((ONE, "Wait"), (ONE, "Click [3]"), (ONE, "Click [4]")):
+        said = reply(build_chat("", ques, "http://miniwob.localhost:7070/", steps))
+        assert said.endswith(f"\n\nAction: {action}")
+        steps = [*steps[:-1], StepText(steps[-1].tree, reply=said), StepText(tree)]

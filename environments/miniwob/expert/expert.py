@@ -9,6 +9,8 @@ from environments.miniwob.expert.rules import RULES
 from environments.miniwob.expert.seen import Move, Seen
 from environments.sites.expert.reading import read_page, read_task
 
+LOADING = Move("Wait", "The page says 'Loading'.")
+"""In the words in which the embedded websites' teacher waits, too."""
 GIVE_UP = Move("ANSWER; I do not know how.", "I have no rule for this.")
 _OVER = "The episode is over."
 
@@ -20,7 +22,8 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
         NotUnderstoodError: the messages hold no task, or no page.
     """
     said = [text_of(message) for message in messages if message["role"] == "assistant"]
-    seen = Seen(read_page(messages), [reply.rpartition("Action: ")[2] for reply in said])
+    steps = [reply.rpartition("Action: ")[2] for reply in said if LOADING.reason not in reply]
+    seen = Seen(read_page(messages), steps)
     move = _decide(read_task(messages), seen) or GIVE_UP
     needed = ", ".join(f'"{name}"' for name in move.needs)
     told = f"I need {needed}. {move.reason}" if needed else move.reason
@@ -28,6 +31,8 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def _decide(ques: str, seen: Seen) -> Move | None:
+    if "busy: 1" in seen.page.elements[0].properties:
+        return LOADING
     if any(_OVER in element.name for element in seen.page.elements):
         return Move("ANSWER; done", f"The page says '{_OVER}'.")
     found = ((rule, pattern.search(ques)) for pattern, rule in RULES)
