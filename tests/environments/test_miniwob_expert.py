@@ -46,6 +46,7 @@ STORIES = {
     "Click button ONE, then click button TWO.": (ONE, 1, "Click [4]", '"TWO"'),
     "Select JAz, Gl8 and click Submit.": (BOXES, 1, "Click [5]", '"Gl8", "Submit"'),
     "Select JAz, Gl8 and click Submit": (BOXES, 2, "Click [6]", '"Submit"'),
+    "Select 1b and click Submit.": (BOXES.replace("hG", "1b"), 0, "Click [4]", '"1b", "Submit"'),
     "Select nothing and click Submit.": (BOXES, 0, "Click [6]", '"Submit"'),
     "Select Onida from the list and click Submit.": (LIST, 0, "Click [5]", '"Onida", "Submit"'),
     'Enter the username "cheree" and the password "JAze" into the text fields and press login.': (

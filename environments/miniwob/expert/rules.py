@@ -82,7 +82,7 @@ def _(seen: Seen, match: re.Match[str]) -> Move | None:
     return seen.in_turn(match[1].split(", "), "option")
 
 
-@rule(r"^Select (?!words)(?!\d)(.+) and click Submit")
+@rule(r"^Select (?!words)(.+) and click Submit")
 def _(seen: Seen, match: re.Match[str]) -> Move | None:
     names = [] if match[1] == "nothing" else match[1].split(", ")
     return seen.in_turn(names, "checkbox", "radio", "StaticText")
