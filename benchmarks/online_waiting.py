@@ -25,7 +25,7 @@ from common import cli
 from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_object, write_json
-from common.limits import Checked, above, at_least
+from common.options.limits import Checked, above, at_least
 from common.significance import wilson
 from data.online_run import OnlineRun
 from elcano.executors.executor import Command

@@ -13,7 +13,7 @@ from typing import Annotated
 
 from common import cli
 from common.errors import UserError
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 from data.task import SITES_PORT, Task, write_tasks
 from environments.miniwob.abilities import doable
 from environments.miniwob.world import World

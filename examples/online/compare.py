@@ -7,9 +7,11 @@ greedily on tasks of websites with other contents. The same command goes on wher
 or seeds it does what is missing. Needs a warm start (warm_start.py).
 """
 
+import contextlib
 import dataclasses
+import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -19,19 +21,19 @@ from recipe import LEARNING, made
 
 from common import cli
 from common.defaults import ROOT
-from common.drawing import drawing
 from common.errors import UserError
 from common.files import read_object, write_json
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
+from common.shown.drawing import drawing
+from common.shown.tables import Table, print_table
 from common.significance import compare, wilson
-from common.tables import Table, print_table
 from data.online_run import OnlineRun
 from data.task import Task, read_tasks, write_tasks
 from elcano.executors.executor import Command, python
 from elcano.executors.local import Executor
 from elcano.online import run_online
 from elcano.resources import ANY
-from elcano.services import policy_server
+from elcano.stages.services import policy_server
 from server.config import ServerConfig
 
 KINDS = ("Shop-price", "Shop-cart", "Forum-views")
@@ -78,26 +80,28 @@ def main(config: Config) -> None:
         raise UserError(f"{config.warm_start}: no such folder; make it as examples/online/warm_start.py says")
     executor = Executor()
     explored, held_out = _tasks(executor, config)
+    with _sites(executor, 0, config.output_dir / "logs" / "sites.log") as port:
+        for name, seed in itertools.product(config.algorithms, config.seeds):
+            if not (_run(config, name, seed).folder / "test" / "report.json").exists():
+                _learn(config, name, seed, explored, port)
     start = _test(executor, config.warm_start, held_out, config.output_dir / "start")
     arms = [Arm(START, start, [_mean(start)], [])]
     for name in config.algorithms:
-        found, runs = [], []
-        for seed in config.seeds:
-            run = OnlineRun(config.output_dir / f"seed-{seed}" / name)
-            if not (run.folder / "test" / "report.json").exists():
-                _learn(config, name, seed, explored, run)
-            newest = run.version(run.newest_version())
-            found.append(_test(executor, newest, held_out, run.folder / "test"))
-            runs.append(run.folder)
-        outcomes = {task: _mean({seed: each[task] for seed, each in enumerate(found)}) for task in start}
-        arms.append(Arm(name, outcomes, [_mean(each) for each in found], runs))
+        runs = [_run(config, name, seed) for seed in config.seeds]
+        found = [_test(executor, run.version(run.newest_version()), held_out, run.folder / "test") for run in runs]
+        outcomes = {task: sum(each[task] for each in found) / len(found) for task in start}
+        arms.append(Arm(name, outcomes, [_mean(each) for each in found], [run.folder for run in runs]))
         show(arms, config.output_dir)
+
+
+def _run(config: Config, name: str, seed: int) -> OnlineRun:
+    return OnlineRun(config.output_dir / f"seed-{seed}" / name)
 
 
 def show(arms: Sequence[Arm], folder: Path) -> None:
     """The table, `summary.json` and `curves.png`. A change is paired by task, its interval over tasks."""
     start = arms[0].outcomes
-    table = Table(["learned by"], ["tries", "success", "95 %", "of each seed", "change", "95 %", "minutes"])
+    table = Table(["learned by"], ["tries", "success", "95 %", "change", "95 %", "minutes"])
     summary = {}
     for arm in arms:
         share, num_tasks = _mean(arm.outcomes), len(arm.outcomes)
@@ -109,8 +113,7 @@ def show(arms: Sequence[Arm], folder: Path) -> None:
         changed = (
             (f"{change.mean:+.1%}", f"{change.interval[0]:+.0%} to {change.interval[1]:+.0%}") if change else ("", "")
         )
-        rates = " ".join(f"{rate:.0%}" for rate in arm.rates)
-        table.add(arm.name, str(tries), f"{share:.1%}", f"{low:.0%} to {high:.0%}", rates, *changed, f"{minutes:.0f}")
+        table.add(arm.name, str(tries), f"{share:.1%}", f"{low:.0%} to {high:.0%}", *changed, f"{minutes:.0f}")
         summary[arm.name] = {
             **{"tries_learned": tries, "success_rate": share, "rates": list(arm.rates), "minutes": minutes},
             **({"change": dataclasses.asdict(change)} if change else {}),
@@ -120,35 +123,45 @@ def show(arms: Sequence[Arm], folder: Path) -> None:
     _draw(arms, folder / "curves.png")
 
 
-def _learn(config: Config, name: str, seed: int, explored: Path, run: OnlineRun) -> None:
+def _learn(config: Config, name: str, seed: int, explored: Path, sites_port: int) -> None:
     recipe = made(name, config.warm_start, explored, seed)
     num_groups = -(-config.tries // recipe.collection["group_size"])
-    collection = {**recipe.collection, "num_groups": num_groups}
-    run_online(dataclasses.replace(recipe, collection=collection), run.folder)
+    collection = {**recipe.collection, "num_groups": num_groups, "sites_port": sites_port}
+    run_online(dataclasses.replace(recipe, collection=collection), _run(config, name, seed).folder)
 
 
 def _test(executor: Executor, policy: Path, tasks: Path, folder: Path) -> dict[str, float]:
     """1 of each task of `tasks` that `policy` solves, else 0."""
 
-    def sites(_: str, port: int) -> Command:
-        words = [sys.executable, "-m", "environments.sites", "--seed", str(HELD_OUT_SEED), "--port", str(port)]
-        return Command(words, folder / "logs" / "sites.log")
-
     report = folder / "report.json"
     if not report.exists():
         serving = ServerConfig(max_new_tokens=128)
         with (
-            executor.service(sites, "/health") as sites_url,
+            _sites(executor, HELD_OUT_SEED, folder / "logs" / "sites.log") as port,
             policy_server(executor, policy, serving, ANY, folder / "logs" / "server.log") as url,
         ):
             words = python(
                 "collection/run.py",
-                **{"test_file": tasks, "api_localhost": url, "sites_port": urlsplit(sites_url).port, "headless": True},
+                **{"test_file": tasks, "api_localhost": url, "sites_port": port, "headless": True},
                 **{"max_iter": 8, "max_attached_imgs": 1, "temperature": 0, "judge": "oracle", "num_sessions": 12},
                 **{"output_dir": folder / "trajectories", "report": report},
             )
             executor.run(Command(words, folder / "logs" / "test.log"))
     return {task: float(solved) for task, solved in read_object(report)["outcomes"].items()}
+
+
+@contextlib.contextmanager
+def _sites(executor: Executor, seed: int, log: Path) -> Iterator[int]:
+    """The port of the embedded websites with the contents of `seed`."""
+
+    def command(_: str, port: int) -> Command:
+        words = [sys.executable, "-m", "environments.sites", "--seed", str(seed), "--port", str(port)]
+        return Command(words, log)
+
+    with executor.service(command, "/health") as url:
+        port = urlsplit(url).port
+        assert port is not None
+        yield port
 
 
 def _tasks(executor: Executor, config: Config) -> tuple[Path, Path]:
@@ -175,7 +188,7 @@ def _of_kinds(folder: Path, files: Sequence[str]) -> dict[str, list[Task]]:
     return found
 
 
-def _mean(outcomes: Mapping[object, float]) -> float:
+def _mean(outcomes: Mapping[str, float]) -> float:
     return sum(outcomes.values()) / len(outcomes)
 
 

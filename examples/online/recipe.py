@@ -13,19 +13,22 @@ from common.errors import UserError
 from elcano.online import OnlineRecipe
 from server.config import ServerConfig
 
+_IMITATION = {"lr": 2e-4, "global_batch_size": 8}
+"""Of those that learn the likelihood of some steps."""
+_CRITIC = {"critic": "monte_carlo", "critic_folds": 3, "critic_width": 128, "critic_lr": 1e-3}
 LEARNING: dict[str, dict[str, Any]] = {
-    "filtered_bc": {"lr": 2e-4, "global_batch_size": 8},
+    "filtered_bc": _IMITATION,
     "grpo": {"lr": 1e-4, "global_batch_size": 16, "algorithm_options": "normalizer=trajectory"},
     "grpo-decoupled": {
         **{"algorithm": "grpo", "lr": 1e-4, "global_batch_size": 16},
         "algorithm_options": "normalizer=trajectory,ratio=decoupled",
     },
-    "pae": {"lr": 1e-4, "global_batch_size": 16, "replay_groups": 24},
+    "pae": {**_IMITATION, "replay_groups": 24},
     "digirl": {
-        **{"lr": 1e-4, "global_batch_size": 16, "replay_groups": 12, "critic": "monte_carlo"},
+        **{**_IMITATION, "replay_groups": 12, "ppo_epochs": 2, **_CRITIC},
         "algorithm_options": "quantile=0.5,horizon=8",
     },
-    "webrl": {"lr": 1e-4, "global_batch_size": 16, "critic": "monte_carlo"},
+    "webrl": {"lr": 1e-4, "global_batch_size": 16, **_CRITIC},
 }
 """Flags of the trainer by what it learns by: an algorithm's name, or one with something changed."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from data.action import parse_reply
+from data.actions.action import parse_reply
 from data.conversation import StepText, build_chat
 from environments.miniwob.expert.expert import reply
 

@@ -4,7 +4,7 @@ it did before."""
 from collections.abc import Sequence
 from typing import Any
 
-from common.stand_in import text_of
+from common.network.stand_in import text_of
 from environments.miniwob.expert.rules import RULES
 from environments.miniwob.expert.seen import Move, Seen
 from environments.sites.expert.reading import read_page, read_task
