@@ -72,6 +72,11 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     @property
+    def group(self) -> int:
+        """Of its processes; 0 before it started."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
     def ahead_s(self) -> float:
         """By how many seconds its clock is ahead of the machine's."""
         return ahead_s(self._started)

@@ -133,6 +133,16 @@ def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) 
         wait_until_gone(pid)
 
 
+def test_episodes_at_the_same_time_see_nothing_of_each_other(app: Application, tmp_path: Path) -> None:
+    words = ["-m", "benchmarks.apps", "--env_tasks", app.name, "--num_sessions", 2, "--num_episodes", 4]
+    command = [sys.executable, *map(str, words), "--output", str(tmp_path / "apps.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads((tmp_path / "apps.json").read_text())
+    assert said["faults"] == {} and said["unlike_seed"] == [] and said["compared"] == 2
+    assert sum(said["cpu_s"].values()) > 0 and said["most_mb"].keys() == {"applications", "browsers", "ours"}
+
+
 @pytest.mark.skipif(complaint() != "", reason=complaint())
 def test_its_server_runs_in_the_sandbox(app: Application, tmp_path: Path) -> None:
     """All of its processes: what else a program may not do there is tried in test_sandbox.py."""
