@@ -1,7 +1,7 @@
 """Many episodes on real applications at the same time: does any see another's state, and what do they cost?
 
     python -m benchmarks.apps --num_sessions 16 --num_episodes 500 --output apps.json
-    python -m benchmarks.apps --num_sessions 1 --num_episodes 200 --env_tasks trac          one server, 200 times put back
+    python -m benchmarks.apps --num_sessions 1 --num_episodes 200 --env_tasks trac     # one server, 200 times put back
 
 The scripted expert plays. An episode is clean where its server, as it ends, holds what the task asked for and nothing
 else: the changes of another would be found there, also those of the episode before. At the end each server is put back
@@ -59,8 +59,11 @@ class Config(Checked):
 
 @dataclasses.dataclass
 class Seen:
-    """What came of it. `faults`: by task, why an episode was not clean; `invalid`: what ended it that says nothing, such
-    as a browser too slow to answer, which is in no other count."""
+    """What came of it.
+
+    `faults`: by task, why an episode was not clean. `invalid`: what ended one that says nothing of the application, such
+    as a browser too slow to answer; it is in no other count.
+    """
 
     episodes: Counter[str] = dataclasses.field(default_factory=Counter)
     faults: dict[str, str] = dataclasses.field(default_factory=dict)
