@@ -24,8 +24,8 @@ from benchmarks import usage
 from benchmarks.figures import Load, watched
 from common import cli
 from common.files import write_json
-from common.limits import Checked, above, at_least
-from common.tables import Table, print_table
+from common.options.limits import Checked, above, at_least
+from common.shown.tables import Table, print_table
 from data.conversation import StepText, build_chat
 from data.task import Task
 from environments.apps.changes import digest
@@ -61,8 +61,8 @@ class Config(Checked):
 class Seen:
     """What came of it.
 
-    `faults`: by task, why an episode was not clean. `invalid`: what ended one that says nothing of the application, such
-    as a browser too slow to answer; it is in no other count.
+    `faults`: by task, why an episode was not clean. `invalid`: what ended one that says nothing of the application,
+    such as a browser too slow to answer; it is in no other count.
     """
 
     episodes: Counter[str] = dataclasses.field(default_factory=Counter)

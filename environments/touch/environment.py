@@ -4,12 +4,12 @@ import base64
 from typing import Any
 from urllib.parse import urljoin
 
-from data.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.action_spaces.androidworld import APP
 from data.action_spaces.translate import SCROLLED
-from data.finger import scroll_by_finger
-from data.point_action import AnyAction, ClickAt, CloseTab, DragAt, GoTo, Press, ScrollAt, Write
-from data.screen import Point
+from data.actions.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
+from data.actions.finger import scroll_by_finger
+from data.actions.point_action import AnyAction, ClickAt, CloseTab, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.screen import Point
 from data.trajectory import FINAL_SCREEN
 from environments.browser.acting.actions import act
 from environments.environment import Observation
@@ -101,9 +101,8 @@ class TouchEnvironment(WebsiteEnvironment):
 
     async def final_state(self) -> dict[str, Any]:
         """Also the screen after the last action, for judges that look at it."""
-        png = base64.b64encode(
-            await self.screen.screenshot()
-        ).decode()  # first: asking for the state may leave the page
+        shown = await self.screen.screenshot()  # first: asking for the state may leave the page
+        png = base64.b64encode(shown).decode()
         return {**await super().final_state(), FINAL_SCREEN: {"png": png}}
 
     @property
