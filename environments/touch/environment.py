@@ -1,5 +1,6 @@
 """A phone as an environment: observed as a page is, and acted on by fingers and the system's keys."""
 
+import base64
 from typing import Any
 from urllib.parse import urljoin
 
@@ -7,8 +8,9 @@ from data.action_spaces.androidworld import APP
 from data.action_spaces.translate import SCROLLED
 from data.actions.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.actions.finger import scroll_by_finger
-from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.point_action import AnyAction, ClickAt, CloseTab, DragAt, GoTo, Press, ScrollAt, Write
 from data.actions.screen import Point
+from data.trajectory import FINAL_SCREEN
 from environments.browser.acting.actions import act
 from environments.environment import Observation
 from environments.touch.apps.home import COLORS
@@ -56,6 +58,8 @@ class TouchEnvironment(WebsiteEnvironment):
                 await self._write(content, _center(seen, label), replace=True, enter=True)
             case Press(("Enter",)):
                 await screen.key("enter")
+            case GoBack() if await self.tabs.began_here():
+                return await self.tabs.act(CloseTab(), self._start_url)
             case GoBack():
                 await screen.key("back")
             case Restart():
@@ -94,6 +98,12 @@ class TouchEnvironment(WebsiteEnvironment):
         if name.lower() not in known:
             raise ActionError(CANNOT_EXECUTE, f"There is no app {name[:40]!r}; there are {', '.join(COLORS)}.")
         await self.screen.open(urljoin(self.screen.home, name.lower()))
+
+    async def final_state(self) -> dict[str, Any]:
+        """Also the screen after the last action, for judges that look at it."""
+        shown = await self.screen.screenshot()  # first: asking for the state may leave the page
+        png = base64.b64encode(shown).decode()
+        return {**await super().final_state(), FINAL_SCREEN: {"png": png}}
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 
 import environments
@@ -22,6 +23,7 @@ from environments.apps.changes import digest
 from environments.apps.fava.start import LEDGER
 from environments.apps.fossil.start import REPOSITORY
 from environments.apps.installing import python_of
+from environments.apps.sandbox import complaint
 from environments.apps.server import Server
 from environments.apps.servers import Servers
 from tests.conftest import ROOT
@@ -129,6 +131,34 @@ def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) 
 
     for pid in asyncio.run(play()):
         wait_until_gone(pid)
+
+
+def test_episodes_at_the_same_time_see_nothing_of_each_other(app: Application, tmp_path: Path) -> None:
+    words = ["-m", "benchmarks.apps", "--env_tasks", app.name, "--num_sessions", 2, "--num_episodes", 4]
+    command = [sys.executable, *map(str, words), "--output", str(tmp_path / "apps.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads((tmp_path / "apps.json").read_text())
+    assert said["faults"] == {} and said["unlike_seed"] == [] and said["compared"] == 2
+    assert sum(said["cpu_s"].values()) > 0 and said["most_mb"].keys() == {"applications", "browsers", "ours"}
+
+
+@pytest.mark.skipif(complaint() != "", reason=complaint())
+def test_its_server_runs_in_the_sandbox(app: Application, tmp_path: Path) -> None:
+    """All of its processes: what else a program may not do there is tried in test_sandbox.py."""
+
+    async def play() -> list[dict[str, str]]:
+        server = Server(app, tmp_path / "own")
+        await server.start()
+        try:
+            main = psutil.Process(server._process.pid)
+            statuses = [Path(f"/proc/{one.pid}/status").read_text() for one in (main, *main.children(recursive=True))]
+            return [dict(re.findall(r"(\w+):\s*(\S+)", status)) for status in statuses]
+        finally:
+            server.stop()
+
+    for status in asyncio.run(play()):
+        assert (status["NoNewPrivs"], status["Seccomp"], int(status["CapEff"], 16)) == ("1", "2", 0)
 
 
 def test_a_ledger_reaches_nothing_else_of_the_machine(tmp_path: Path) -> None:
