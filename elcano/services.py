@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from common.defaults import ROOT
 from common.flags import flags
 from data.task import SITES_PORT
 from elcano.executors.executor import Command, Executor, python
@@ -30,11 +31,13 @@ def embedded_sites(executor: Executor, log: Path) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def embedded_teacher(executor: Executor, log: Path) -> Iterator[str]:
-    """The embedded teacher; yields its OpenAI base URL."""
+def embedded_teacher(executor: Executor, world: str, log: Path) -> Iterator[str]:
+    """The scripted teacher of a world, by default of the embedded websites; yields its OpenAI base URL."""
+    of_world = f"environments/{world}/expert/server.py"
+    program = of_world if (ROOT / of_world).is_file() else "environments/sites/expert/server.py"
 
     def command(host: str, port: int) -> Command:
-        return Command(python("environments/sites/expert/server.py", host=host, port=port), log)
+        return Command(python(program, host=host, port=port), log)
 
     with executor.service(command, "/v1/models") as url:
         yield f"{url}/v1"
