@@ -43,12 +43,18 @@ def recipe() -> Recipe:
     )
 
 
-def tasks(split: str, count: int) -> Path:
-    """A file with so many tasks of each family."""
+def explored(count: int = 400) -> Path:
+    """So many tasks of each family to explore, on phones that no demonstration and no test has."""
+    return tasks("train", count, skipped=_number("NUM_DEMONSTRATIONS", 20))
+
+
+def tasks(split: str, count: int, skipped: int = 0) -> Path:
+    """A file with so many tasks of each family, after those that are skipped."""
     families = _families()
-    path = ROOT / "runs" / "tasks" / f"phone-{split}-{count}-{zlib.crc32(' '.join(families).encode()):08x}.jsonl"
+    which = f"{skipped}+{count}" if skipped else str(count)
+    path = ROOT / "runs" / "tasks" / f"phone-{split}-{which}-{zlib.crc32(' '.join(families).encode()):08x}.jsonl"
     if not path.exists():
-        write_tasks(path, make_tasks(split, count, only=families))
+        write_tasks(path, make_tasks(split, skipped + count, only=families)[skipped * len(families) :])
     return path
 
 
