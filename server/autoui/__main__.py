@@ -20,7 +20,9 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 from common.key_flags import hide_keys
 from common.limits import Checked, Port, at_least
 from common.processes import listen
+from data.checkpoint_folder import fingerprint
 from data.sampling import Temperature
+from models.checkpoint.weight_files import find_weight_files
 from server.config import ServerConfig
 from server.hf_online_server import end_at_sigterm, run, warn_of_strangers
 
@@ -58,7 +60,9 @@ def main(config: Config) -> None:
 
     device = config.device or ("cuda" if torch.cuda.is_available() else "cpu")
     model = AutoUI(config.policy, config.vision, torch.device(device))
-    app = create_app(model, config.policy.resolve().name, config.temperature, config.max_new_tokens)
+    weights = "pytorch_model*.bin" if find_weight_files(config.policy).are_pickles else "*.safetensors"
+    version = f"{config.policy.resolve().name}@{fingerprint(config.policy, weights)}"
+    app = create_app(model, version, config.temperature, config.max_new_tokens)
     print(f"serving {config.policy} on http://{config.host}:{listener.getsockname()[1]}", flush=True)
     run(app, http, listener)
 

@@ -4,7 +4,6 @@ The layout is that of the released weights (cooelf/Auto-UI), as DigiRL loads the
 that mix the picture into what the encoder made. The vector is what BLIP-2's vision model pools of a screenshot.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,16 +79,13 @@ class AutoUI:
     def reply(self, prompt: str, screenshot: Image.Image, **sampling: float) -> tuple[str, int, int]:
         """(what it says, tokens read, tokens said); `sampling` are arguments of transformers' `generate`. The end of
         `prompt` counts where it is too long."""
-        read = self.tokenizer(prompt, return_tensors="pt", truncation=True, max_length=MAX_PROMPT_TOKENS).to(
-            self.device
-        )
-        states = self.t5.get_encoder()(**read).last_hidden_state
-        mixed = self.gate(states, self.picture(screenshot))
-        said = self.t5.generate(
-            encoder_outputs=BaseModelOutput(last_hidden_state=mixed), attention_mask=read["attention_mask"], **sampling
-        )[0]
+        read = self.tokenizer(prompt, return_tensors="pt", truncation=True, max_length=MAX_PROMPT_TOKENS)
+        ids = read["input_ids"].to(self.device)
+        states = self.t5.get_encoder()(input_ids=ids).last_hidden_state
+        mixed = BaseModelOutput(last_hidden_state=self.gate(states, self.picture(screenshot)))
+        said = self.t5.generate(encoder_outputs=mixed, attention_mask=torch.ones_like(ids), **sampling)[0]
         text = self.tokenizer.decode(said, skip_special_tokens=True).strip()
-        return text, read["input_ids"].shape[1], len(said) - 1  # it begins with a token of its own
+        return text, ids.shape[1], len(said) - 1  # it begins with a token of its own
 
     def picture(self, screenshot: Image.Image) -> Tensor:
         """[1, picture_size] of a screenshot."""
@@ -108,9 +104,7 @@ def load_vision(folder: Path) -> Blip2VisionModel:
         {name.removeprefix(_VISION): tensor.float() for name, tensor in tensors.items()}, strict=False
     )
     if missing or unexpected:
-        raise UserError(
-            f"{folder}: the vision model's tensors do not fit its config: {json.dumps((missing + unexpected)[:3])}"
-        )
+        raise UserError(f"{folder}: its vision model lacks or does not know {', '.join((missing + unexpected)[:3])}")
     return model
 
 

@@ -72,14 +72,8 @@ def vision(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small BLIP-2, of whose language model nothing is read."""
     folder = tmp_path_factory.mktemp("vision")
     torch.manual_seed(2)
-    config = Blip2VisionConfig(
-        hidden_size=PICTURE,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        image_size=28,
-        patch_size=14,
-    )
+    sizes = {"hidden_size": PICTURE, "intermediate_size": 48, "image_size": 28, "patch_size": 14}
+    config = Blip2VisionConfig(**sizes, num_hidden_layers=2, num_attention_heads=2)
     (folder / "config.json").write_text(json.dumps({"model_type": "blip-2", "vision_config": config.to_dict()}))
     held = Blip2VisionModel(config).state_dict()
     tensors = {f"vision_model.{name}": tensor.clone() for name, tensor in held.items()}
@@ -142,10 +136,9 @@ def test_what_it_cannot_read_is_refused_in_a_line(model: AutoUI, vision: Path, t
             answer = client.post("/predict", json={"conversations": turns, "images": images})
             assert answer.status_code == 400 and "\n" not in answer.json()["error"]["message"]
     write_policy(tmp_path, is_pickled=True)
-    tensors = torch.load(tmp_path / "pytorch_model.bin", weights_only=True)
-    torch.save(
-        {name: one for name, one in tensors.items() if "image_dense" not in name}, tmp_path / "pytorch_model.bin"
-    )
+    weights = tmp_path / "pytorch_model.bin"
+    kept = {name: one for name, one in torch.load(weights, weights_only=True).items() if "image_dense" not in name}
+    torch.save(kept, weights)
     with pytest.raises(UserError, match="without Auto-UI's layers"):
         AutoUI(tmp_path, vision, torch.device("cpu"))
     with pytest.raises(UserError, match="is no BLIP-2"):
