@@ -46,6 +46,12 @@ class PictureGate(nn.Module):
         return (1 - gate) * states + gate * attended
 
 
+class TextModel(T5ForConditionalGeneration):
+    """Beside whose tensors lie those of `PictureGate`."""
+
+    _keys_to_ignore_on_load_unexpected = ("image_dense", "mha_layer", "gate_dense")
+
+
 class AutoUI:
     """The policy in `folder` (config.json, a tokenizer, weights), and BLIP-2 in the folder `vision`, of which only the
     vision model is read.
@@ -63,7 +69,7 @@ class AutoUI:
             raise UserError(f"{folder}: is a T5 without Auto-UI's layers image_dense, mha_layer, gate_dense")
         self.device = device
         self.tokenizer = AutoTokenizer.from_pretrained(folder, truncation_side="left")
-        self.t5 = T5ForConditionalGeneration.from_pretrained(folder, config=T5Config.from_dict(config), dtype="float32")
+        self.t5 = TextModel.from_pretrained(folder, config=T5Config.from_dict(config), dtype="float32")
         self.gate = PictureGate(gates["image_dense.weight"].shape[1], config["d_model"])
         self.gate.load_state_dict(gates)
         self.vision, self.processor = load_vision(vision), AutoImageProcessor.from_pretrained(vision)
