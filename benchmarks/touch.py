@@ -21,8 +21,8 @@ from benchmarks.collection_sides import Row, Stopwatch
 from benchmarks.figures import Load, plain, watched
 from common import cli
 from common.files import write_json
-from common.tables import Table, print_table
-from data.action import Click, GoBack
+from common.shown.tables import Table, print_table
+from data.actions.action import Click, GoBack
 from environments.browser.config import BrowserConfig
 from environments.browser.page.page import Viewport
 from environments.environment import Environment

@@ -1,7 +1,7 @@
 """Where an element is that an action names by its number: what the screen shows of it."""
 
-from data.action import CANNOT_EXECUTE, ActionError
-from data.screen import Point, box_on_screen, center_of_box
+from data.actions.action import CANNOT_EXECUTE, ActionError
+from data.actions.screen import Point, box_on_screen, center_of_box
 from environments.environment import Observation
 
 

@@ -3,11 +3,11 @@
 import asyncio
 import functools
 
-from data.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.action_spaces.androidworld import APP
 from data.action_spaces.translate import SCROLLED
-from data.finger import scroll_by_finger
-from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
+from data.actions.finger import scroll_by_finger
+from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
 from environments.android.device import AndroidDevice
 from environments.elements import box_of, center_of
 from environments.environment import Observation

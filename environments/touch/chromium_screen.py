@@ -4,7 +4,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from data.action import ActionError
+from data.actions.action import ActionError
 from environments.browser.acting.history import go_back
 from environments.browser.acting.keyboard import ENTER, press
 from environments.browser.chromium.cdp import RefusedError

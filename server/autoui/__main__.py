@@ -17,8 +17,8 @@ try:
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     sys.exit(run_path(str(Path(__file__).resolve().parents[2] / "common" / "not_installed.py"))["say"](missing))
 
-from common.key_flags import hide_keys
-from common.limits import Checked, Port, at_least
+from common.options.key_flags import hide_keys
+from common.options.limits import Checked, Port, at_least
 from common.processes import listen
 from data.checkpoint_folder import fingerprint
 from data.sampling import Temperature

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from data.action import ActionError, Click, Drag, Scroll, Type, action_text
 from data.action_spaces.space import ActionSpace
 from data.action_spaces.webvoyager import SPACE
-from data.point_action import AnyAction
-from viewer.heads import as_object, as_text, numbers, shortened
+from data.actions.action import ActionError, Click, Drag, Scroll, Type, action_text
+from data.actions.point_action import AnyAction
+from viewer.catalog.heads import as_object, as_text, numbers, shortened
 
 MAX_REPLY = 100_000
 _LABEL = re.compile(r"\[?(\d+)\]?")
@@ -41,7 +41,7 @@ def _name(label: int, tree: str) -> str:
 
 
 def said(record: dict[str, Any]) -> str:
-    """An action by coordinates (`data.point_action.ActionRecord`) in words."""
+    """An action by coordinates (`data.actions.point_action.ActionRecord`) in words."""
     points = [f"({x:.0f}, {y:.0f})" for x, y in points_of_record(record)]
     arguments = as_object(record.get("arguments")).items()
     details = [f"{name}={value}" for name, value in arguments if isinstance(value, str | int | float) and value != ""]

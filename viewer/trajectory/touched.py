@@ -5,10 +5,10 @@ from typing import Any
 
 from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.action_spaces.translate import Page, to_point
-from data.finger import scroll_by_finger
-from data.point_action import AnyAction, ScrollAt
-from data.screen import Point, Screen, Size
-from viewer.heads import as_number, as_object, numbers
+from data.actions.finger import scroll_by_finger
+from data.actions.point_action import AnyAction, ScrollAt
+from data.actions.screen import Point, Screen, Size
+from viewer.catalog.heads import as_number, as_object, numbers
 from viewer.trajectory.acted import points_of_record, read_action
 
 Place = list[list[float]]
@@ -20,8 +20,8 @@ def is_phone(provenance: dict[str, Any]) -> bool:
 
 
 def touched_by_record(record: dict[str, Any]) -> Place | None:
-    """The swipe of a `ScrollAt` (`data.point_action.ActionRecord`); None of another action, whose points are its
-    own."""
+    """The swipe of a `ScrollAt`, from what is kept of it (`data.actions.point_action.ActionRecord`); None of another
+    action, whose points are its own."""
     arguments, viewport = as_object(record.get("arguments")), size_of(record.get("viewport"))
     right, down = (as_number(arguments.get(name)) for name in ("right", "down"))
     if record.get("kind") != "ScrollAt" or viewport is None or right is None or down is None:
