@@ -43,7 +43,7 @@ def recipe() -> Recipe:
     )
 
 
-def explored(count: int = 400) -> Path:
+def explored(count: int = 100) -> Path:
     """So many tasks of each family to explore, on phones that no demonstration and no test has."""
     return tasks("train", count, skipped=_number("NUM_DEMONSTRATIONS", 20))
 
