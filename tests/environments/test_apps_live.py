@@ -21,6 +21,7 @@ from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import digest
 from environments.apps.fava.start import LEDGER
 from environments.apps.fossil.start import REPOSITORY
+from environments.apps.hledger.start import JOURNAL
 from environments.apps.installing import python_of
 from environments.apps.server import Server
 from environments.apps.servers import Servers
@@ -33,7 +34,8 @@ DISTURBANCES = {
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
-TREES = {"fava": "complete", "fossil": "complete"}
+LEDGERS = {"fava": LEDGER, "hledger": JOURNAL}
+TREES = {"fava": "complete", "fossil": "complete", "hledger": "complete"}
 """Which tree an expert reads, if not that of released models."""
 
 
@@ -179,8 +181,8 @@ def wait_until_gone(group: int) -> None:
 
 def disturb(app: Application, server: Server) -> None:
     """Change something behind its back."""
-    if app.name == "fava":
-        (server.state / LEDGER).write_text("2025-01-01 open Assets:Bank\n")
+    if app.name in LEDGERS:
+        (server.state / LEDGERS[app.name]).write_text("; nothing is left\n")
         return
     database, command = DISTURBANCES[app.name]
     with contextlib.closing(sqlite3.connect(server.state / database)) as connection, connection:
