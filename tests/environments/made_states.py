@@ -50,5 +50,6 @@ MADE_STATES = {
     "fossil": _fossil(),
     "hledger": hledger_check.parse(hledger.written(hledger.make())),
     "roundup": _roundup(),
+    "roundup_devel": _roundup(),
     "trac": _trac(),
 }

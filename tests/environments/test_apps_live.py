@@ -32,10 +32,11 @@ pytestmark = pytest.mark.slow
 DISTURBANCES = {
     "fossil": (REPOSITORY, "DELETE FROM ticket"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
+    "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
 LEDGERS = {"fava": LEDGER, "hledger": JOURNAL}
-TREES = {"fava": "complete", "fossil": "complete", "hledger": "complete"}
+TREES = {"fava": "complete", "fossil": "complete", "hledger": "complete", "roundup_devel": "complete"}
 """Which tree an expert reads, if not that of released models."""
 
 
