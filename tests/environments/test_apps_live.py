@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,18 @@ AWKWARD = """
   Expenses:Tools 1.00 EUR
   Expenses:Parts  2 EUR
 """
+AWKWARD_JOURNAL = """
+; a remark; with a semicolon
+2026/1/2=2026/1/3 ! (a 7) Somebody | something  ; a tag: value
+    ; another remark
+    expenses:hall   1,200.5 EUR ; for the hall
+    assets:bank
+
+2026-01-03 No mark
+\tassets:cash  -3 EUR
+  expenses:stage\t1.00 EUR
+  expenses:hall  2 EUR
+"""
 BEANCOUNT = """
 import json, sys
 from beancount import loader
@@ -107,6 +120,45 @@ def test_the_ledger_is_read_as_beancount_reads_it(tmp_path: Path) -> None:
         if one["kind"] == "transaction"
     ]
     assert sorted(ours) == sorted(theirs) and len(ours) > 150
+
+
+def test_the_journal_is_read_as_hledger_reads_it_and_cannot_be_edited_as_a_file(tmp_path: Path) -> None:
+    hledger = make_app("hledger")
+    if not hledger.installed:
+        pytest.skip("not installed: python -m environments.apps install hledger")
+
+    async def play() -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[int]]:
+        server = Server(hledger, tmp_path / "own")
+        await server.start()
+        try:
+            with open(server.state / JOURNAL, "a") as journal:
+                journal.write(AWKWARD_JOURNAL)
+            there = f"http://127.0.0.1:{server.port}"
+            said = json.loads(urllib.request.urlopen(f"{there}/transactions", timeout=60).read())
+            refused = [status(f"{there}/{page}/{JOURNAL}") for page in ("edit", "upload", "download")]
+            return said, hledger.records(server.state), refused
+        finally:
+            server.stop()
+
+    said, records, refused = asyncio.run(play())
+    ours = [
+        (one["date"], one["status"], one["code"], one["description"], one["postings"])
+        for one in records
+        if one["kind"] == "transaction"
+    ]
+    assert ours == [transaction_of(one) for one in said] and len(ours) > 130
+    assert all(code >= 400 for code in refused)
+
+
+def transaction_of(one: dict[str, Any]) -> tuple[str, ...]:
+    """A transaction as hledger-web's own interface gives it."""
+    marks = {"Unmarked": "", "Pending": "!", "Cleared": "*"}
+    legs = [
+        f"{posting['paccount']} {amount['aquantity']['floatingPoint']:.2f} {amount['acommodity']}"
+        for posting in one["tpostings"]
+        for amount in posting["pamount"]
+    ]
+    return one["tdate"], marks[one["tstatus"]], one["tcode"], one["tdescription"], ", ".join(sorted(legs))
 
 
 def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) -> None:

@@ -11,6 +11,7 @@ from environments.apps.hledger.start import JOURNAL
 _DATE = re.compile(r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:=\S+)?")
 _STATUS = re.compile(r"[!*]")
 _CODE = re.compile(r"\(([^)]*)\)")
+_RANGE = re.compile(r"date:(\d{4})-(\d\d)-01(?:\.\.|-)(\d{4})-(\d\d)-01")
 _AMOUNT = re.compile(r"(-?[\d,]+(?:\.\d*)?) ?([A-Z]+)")
 
 
@@ -91,5 +92,16 @@ def place(url: str) -> str:
     address = urlsplit(url)
     path = unquote(address.path).rstrip("/") or "/"
     words = re.findall(r'[^\s"]*"[^"]*"|\S+', dict(parse_qsl(address.query)).get("q", ""))
-    asked = " ".join(sorted(word.replace('"', "") for word in words))
+    asked = " ".join(sorted(_month(word.replace('"', "")) for word in words))
     return f"{path}?{asked}" if asked else path
+
+
+def _month(word: str) -> str:
+    """A month by its name where it is given by its first day and that of the next one."""
+    word = re.sub(r"(?<=\d)/(?=\d)", "-", word)
+    match = _RANGE.fullmatch(word)
+    if match is None:
+        return word
+    year, month, until_year, until_month = map(int, match.groups())
+    whole = (until_year, until_month) == (year + month // 12, month % 12 + 1)
+    return f"date:{year}-{month:02}" if whole else word

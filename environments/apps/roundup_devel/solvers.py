@@ -16,8 +16,8 @@ from environments.apps.expert.rules import (
     scroll,
     write,
 )
-from environments.apps.roundup.solvers import ASSIGNEE, SOLVERS as COMMON
-from environments.apps.roundup.solvers import change, chosen, pick
+from environments.apps.roundup.solvers import ASSIGNEE, change, chosen, pick
+from environments.apps.roundup.solvers import SOLVERS as COMMON
 
 
 def _press(now: Situation) -> Move | None:
