@@ -66,7 +66,7 @@ AWKWARD_JOURNAL = """
 ; a remark; with a semicolon
 2026/1/2=2026/1/3 ! (a 7) Somebody | something  ; a tag: value
     ; another remark
-    expenses:hall   1,200.5 EUR ; for the hall
+    expenses:hall   1,200.5 EUR ;
     assets:bank
 
 2026-01-03 No mark
