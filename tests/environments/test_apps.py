@@ -264,7 +264,7 @@ def test_a_ledger_is_compared_by_what_it_says(written: str, changed: bool) -> No
     ("written", "changed"),
     [
         ("2025-03-01 Rent\n  a:bank  -5 EUR\n  b:rent\n", False),
-        ("2025/3/1 Rent\n    b:rent\t5.0 EUR\n    a:bank  -5.00 EUR\n\n", False),
+        ("2025/3/1 Rent\n    b:rent \t5.0 EUR\n    a:bank  -5.00 EUR\n\n", False),
         ("2025-03-01 * Rent\n  a:bank  -5 EUR\n  b:rent\n", True),
         ("2025-03-01 (7) Rent\n  a:bank  -5 EUR\n  b:rent\n", True),
         ("2025-03-01 Rent  ; late\n  a:bank  -5 EUR\n  b:rent\n", True),

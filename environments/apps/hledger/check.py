@@ -61,7 +61,7 @@ def _posting(line: str) -> tuple[str, str, str]:
     """(account, amount, the rest of it)."""
     text, _, comment = line.partition(";")
     status, text = _taken(_STATUS, text)
-    account, _, amount = text.strip().replace("\t", "  ").partition("  ")
+    account, amount = [*re.split(r"\s{2,}", text.strip(), maxsplit=1), ""][:2]  # a single space is part of the name
     return _plain(account), _amount(amount), _plain(status, comment)
 
 
