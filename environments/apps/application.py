@@ -80,7 +80,7 @@ class Application:
     @property
     def host(self) -> str:
         """Where its pages are, without the port."""
-        return f"{self.name}.localhost"
+        return f"{self.name.replace('_', '-')}.localhost"
 
     @cached_property
     def program(self) -> Path:

@@ -24,6 +24,7 @@ from environments.sites.expert.reading import Element
 SUBMITTED = "I should click 'Submit Changes'."
 LISTED = "I should click 'Bugs'."
 ASSIGNEE = "Assigned To"
+_LABELS = ("link", "StaticText", "rowheader")
 
 
 def find_bug(title: str) -> Rule:
@@ -46,7 +47,7 @@ def menu(now: Situation, label: str) -> list[Element]:
     """The options after this label."""
     options: list[Element] = []
     elements = iter(now.page.elements)
-    any(element.name == label and element.role in ("link", "StaticText") for element in elements)
+    any(element.role in _LABELS and element.name.rstrip(" :") == label for element in elements)
     for element in elements:
         if element.role == "option":
             options.append(element)
