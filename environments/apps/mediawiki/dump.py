@@ -13,7 +13,9 @@ def dumped(pages: dict[str, list[Version]]) -> str:
     """An hour lies between two versions, in the order of the pages."""
     hours = iter(range(10_000))
     body = "".join(_page(title, [(next(hours), one) for one in versions]) for title, versions in pages.items())
-    return f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">{body}</mediawiki>'
+    return (
+        f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">{body}</mediawiki>'
+    )
 
 
 def _page(title: str, versions: list[tuple[int, Version]]) -> str:
