@@ -30,5 +30,6 @@ def install(program: Path) -> None:
     for link in wiki(program).iterdir():
         if link.is_symlink():  # to folders of the system
             link.unlink()
+    (program / php.COMPILED).mkdir()
     (wiki(program) / "images").mkdir()
     (wiki(program) / "extensions").mkdir()
