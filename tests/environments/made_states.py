@@ -7,6 +7,7 @@ from environments.apps.fava import content as fava
 from environments.apps.fossil import content as fossil
 from environments.apps.hledger import check as hledger_check
 from environments.apps.hledger import content as hledger
+from environments.apps.mediawiki import content as mediawiki
 from environments.apps.roundup import content as roundup
 from environments.apps.trac import content as trac
 
@@ -38,6 +39,21 @@ def _fossil() -> list[dict[str, Any]]:
     return records
 
 
+def _mediawiki() -> list[dict[str, Any]]:
+    made, records, number = mediawiki.make(), [], 1  # the version that a new wiki begins with
+    for title, versions in made.pages.items():
+        first = number + 1
+        for version in versions:
+            number += 1
+            about = {"user": version.user, "text": version.text, "summary": version.summary}
+            records.append({"kind": "version", "number": number, **about})
+        history = " ".join(map(str, range(first, number + 1)))
+        if title != "Main Page":
+            newest = {"editor": versions[-1].user, "text": versions[-1].text}
+            records.append({"kind": "page", "title": title, **newest, "history": history})
+    return records + [{"kind": "watched", "title": title, "user": mediawiki.AGENT} for title in made.watched]
+
+
 def _roundup() -> list[dict[str, Any]]:
     unset = {"keywords": "", "dependencies": "", "superseder": "", "retired": 0}
     return [
@@ -49,6 +65,7 @@ MADE_STATES = {
     "fava": fava_check.parse(fava.written(fava.make())),
     "fossil": _fossil(),
     "hledger": hledger_check.parse(hledger.written(hledger.make())),
+    "mediawiki": _mediawiki(),
     "roundup": _roundup(),
     "roundup_devel": _roundup(),
     "trac": _trac(),

@@ -295,6 +295,9 @@ def test_a_journal_is_compared_by_what_it_says(written: str, changed: bool) -> N
         ("fossil", "/tktview/0cbe43cbf1c2e1b7", "/tktview/0cbe43cbf1"),
         ("fossil", "/tktview?name=0cbe43cbf1c2e1b7", "/tktview/0cbe43cbf1"),
         ("fossil", "/wiki?name=Harbor+Aldvik&p", "/wiki/Harbor Aldvik"),
+        ("mediawiki", "/index.php/Amber_palm?x=1#Top", "/Amber palm"),
+        ("mediawiki", "/index.php?title=Amber_palm&action=history", "/Amber palm?history"),
+        ("mediawiki", "/index.php?title=Talk:Amber_palm&oldid=7&action=view", "/Talk:Amber palm?oldid=7"),
         ("fossil", "/wikiedit?name=Harbor+Aldvik", "/wikiedit/Harbor Aldvik"),
     ],
 )

@@ -25,6 +25,7 @@ from environments.apps.fava.start import LEDGER
 from environments.apps.fossil.start import REPOSITORY
 from environments.apps.hledger.start import JOURNAL
 from environments.apps.installing import python_of
+from environments.apps.mediawiki.settings import DATABASE as WIKI
 from environments.apps.sandbox import complaint
 from environments.apps.server import Server
 from environments.apps.servers import Servers
@@ -34,6 +35,7 @@ from tests.environments.made_states import MADE_STATES
 pytestmark = pytest.mark.slow
 DISTURBANCES = {
     "fossil": (REPOSITORY, "DELETE FROM ticket"),
+    "mediawiki": (WIKI, "DELETE FROM watchlist"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),

@@ -1,0 +1,1 @@
+"""MediaWiki: an encyclopedia that everybody may edit, with histories, discussions and categories."""
