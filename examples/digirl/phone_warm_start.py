@@ -2,8 +2,9 @@
 
     elcano run examples/digirl/phone_warm_start.py --output_dir runs/phone/warm_start
 
-FAMILIES names other kinds of tasks, NUM_DEMONSTRATIONS how many of each kind are imitated, NUM_TEST_TASKS how many
-are tested with in all, by default 13 of each kind. Few demonstrations on purpose: a policy that imitated to the end varies too little to find out anything.
+FAMILIES names other kinds of tasks, NUM_DEMONSTRATIONS how many of each kind are imitated, NUM_TEST_TASKS how many are
+tested with in all, by default 13 of each kind. Few demonstrations on purpose: a policy that imitated to the end varies
+too little to find out anything.
 """
 
 import dataclasses
