@@ -3,7 +3,8 @@
     elcano run examples/digirl/phone_warm_start.py --output_dir runs/phone/warm_start
 
 FAMILIES names other kinds of tasks, NUM_DEMONSTRATIONS how many of each kind are imitated, NUM_TEST_TASKS how many are
-tested with. Few demonstrations on purpose: a policy that imitated to the end varies too little to find out anything.
+tested with in all, by default 13 of each kind. Few demonstrations on purpose: a policy that imitated to the end varies
+too little to find out anything.
 """
 
 import dataclasses
@@ -32,7 +33,7 @@ def recipe() -> Recipe:
         whole,
         name="phone-warm-start",
         test_tasks=tasks("test", 13),
-        num_test_tasks=_number("NUM_TEST_TASKS", 96),
+        num_test_tasks=_number("NUM_TEST_TASKS", 0) or None,
         rounds=[Round("IL", tasks("train", _number("NUM_DEMONSTRATIONS", 20)), agent="teacher")],
         embedded_sites=False,
         teacher=dataclasses.replace(whole.teacher, **PHONE),
@@ -66,7 +67,9 @@ def _families() -> Sequence[str]:
 
 
 def _number(variable: str, default: int) -> int:
-    said = os.environ.get(variable) or str(default)
+    said = os.environ.get(variable)
+    if not said:
+        return default
     if not said.isdecimal() or not int(said):
         raise UserError(f"{variable} is a number above 0, not {said!r}")
     return int(said)
