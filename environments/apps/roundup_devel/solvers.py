@@ -11,13 +11,16 @@ from environments.apps.expert.rules import (
     click,
     clicked,
     first,
+    give_up,
     in_turn,
     on,
     scroll,
+    when,
     write,
 )
-from environments.apps.roundup.solvers import ASSIGNEE, change, chosen, pick
-from environments.apps.roundup.solvers import SOLVERS as COMMON
+from environments.apps.roundup.solvers import ASSIGNEE, change, chosen, pick, solvers
+
+_ANY = "don't care"
 
 
 def _press(now: Situation) -> Move | None:
@@ -30,6 +33,14 @@ def _next_one(now: Situation) -> Move | None:
     titles = {element.name for element in now.page.elements if element.role == "cell"}
     links = [element for element in now.page.elements if element.role == "link" and element.name in titles]
     return next((clicked(link) for link in links if not now.said(f"I should click '{link.name}'.")), None)
+
+
+def _find_bug(title: str) -> Rule:
+    """By a search, since the lists leave out what is closed."""
+    any_status = when(lambda now: chosen(now, "Status") != _ANY, write("status", _ANY))
+    at_end = when(lambda now: "cannot be scrolled further down" in now.told, give_up("There is no such bug."))
+    found = when(lambda now: now.said(f"I should type '{title}' into"), click(re.escape(title)), at_end, scroll)
+    return first(on("Bug searching", any_status, write("title", title)), on("List of bugs", found), click("Search"))
 
 
 def _the_one(severity: str, component: str, status: str, rule: Callable[[Situation], Move | None]) -> Rule:
@@ -51,7 +62,7 @@ def _tell_number(now: Situation) -> Move | None:
 
 
 SOLVERS: dict[str, Callable[..., Rule]] = {
-    **COMMON,
+    **solvers(_find_bug),
     "find-the-one": lambda severity, component, status: _the_one(severity, component, status, _tell_number),
     "assign-the-one": lambda severity, component, status, person: _the_one(
         severity, component, status, change(pick(ASSIGNEE, person))
