@@ -8,8 +8,8 @@ from rich.console import Console
 
 from benchmarks.collection_sides import Row
 from benchmarks.figures import Figure, Load
-from common import tables
-from common.drawing import drawing
+from common.shown import tables
+from common.shown.drawing import drawing
 
 
 @dataclasses.dataclass(frozen=True)

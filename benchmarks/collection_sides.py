@@ -15,7 +15,7 @@ from benchmarks.figures import Figure
 from benchmarks.seeds_step import SeedSession, SeedsStep
 from benchmarks.usage import cpu_s, pss_mb
 from common.errors import UserError
-from data.action import Click
+from data.actions.action import Click
 from environments.browser.acting.actions import act
 from environments.browser.fleet import Fleet
 from environments.browser.observation.observe import observe

@@ -35,9 +35,9 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)  # training.py lies in
 from benchmarks.figures import Figure, plain, watched
 from common import cli
 from common.files import write_json
-from common.tables import Table, print_table
-from data.legacy import read_legacy_tar
-from data.shard import Sample, read_manifest, read_shard
+from common.shown.tables import Table, print_table
+from data.shards.legacy import read_legacy_tar
+from data.shards.shard import Sample, read_manifest, read_shard
 
 ROOT = Path(__file__).resolve().parent.parent
 RELEASED = ROOT.parent / "shared" / "fixtures" / "openwebvoyager" / "images"

@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.conversion_data import base_screenshots, write_trajectories
 from common import cli
 from common.files import file_digest, write_json
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 
 ROOT = Path(__file__).resolve().parent.parent
 TRAJECTORIES = ("atif", "adp")

@@ -26,8 +26,8 @@ from pathlib import Path
 from benchmarks.conversion_data import WORDS
 from common import cli
 from common.files import file_digest, write_json
-from common.tables import Table, print_table
-from data.tar import TarWriter
+from common.shown.tables import Table, print_table
+from data.shards.tar import TarWriter
 
 ROOT = Path(__file__).resolve().parent.parent
 _PER_TAR = 1000

@@ -30,9 +30,9 @@ from benchmarks.collection_site import Site
 from benchmarks.figures import watched
 from benchmarks.stub_policy import StubPolicy
 from common import cli
-from common.drawing import drawing
 from common.files import read_json, write_json
 from common.processes import die_with_parent
+from common.shown.drawing import drawing
 from data.task import Task, write_tasks
 
 SAMPLE_S = 10.0

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from common import cli
 from common.errors import UserError
 from common.files import write_json
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 from models.registry import family
 from training.config import Config as TrainConfig
 from training.memory.activations import activation_bytes

@@ -19,7 +19,7 @@ from benchmarks.figures import Figure, watched
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_json
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 from common.processes import die_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent

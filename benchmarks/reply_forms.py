@@ -18,7 +18,7 @@ from benchmarks.figures import Figure, plain, watched
 from common import cli
 from common.defaults import STARTING_POLICY
 from common.files import write_json
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 from server.engine.engine import Engine, EngineConfig
 from server.engine.model.prompt import Prompt
 from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel

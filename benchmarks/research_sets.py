@@ -11,7 +11,7 @@ import io
 import tempfile
 from pathlib import Path
 
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 from tests.toolkits.research_fixtures import RESEARCH
 from tests.toolkits.test_research_sets import Action, done, expected, imported, space_of
 

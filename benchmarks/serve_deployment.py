@@ -16,7 +16,7 @@ from common.ray_cluster.settings import prepare
 
 def application(folder: Path) -> fastapi.FastAPI:
     """Built in the replica."""
-    from common.flags import narrowed
+    from common.options.flags import narrowed
     from server.config import ServerConfig
     from server.engine.sampling import SamplingParams
     from server.hf_online_server import first_engine, load_engine

@@ -33,9 +33,9 @@ from benchmarks.serving_baselines import MicroBatching, Published
 from benchmarks.serving_ours import Ours
 from benchmarks.serving_traffic import Request
 from common import cli
-from common.drawing import drawing
 from common.errors import UserError
 from common.files import write_json
+from common.shown.drawing import drawing
 from server.engine.engine import EngineConfig
 from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from server.hf_online_server import check_folder

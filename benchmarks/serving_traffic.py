@@ -24,7 +24,7 @@ from pathlib import Path
 from PIL import Image
 
 from data.conversation import IMAGE, StepText, build_conversation, split_marks
-from data.shard import read_shard, task_of
+from data.shards.shard import read_shard, task_of
 from server.engine.model.vision_language_model import VisionLanguageModel
 from server.engine.model.wire_images import from_predict
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.training_samples import STARTING_POLICY
 from common import cli
 from common.processes import num_cores
-from data.shard import Sample, write_shards
+from data.shards.shard import Sample, write_shards
 from tests import tiny
 from training.launch.survey import Reading, check_samples
 

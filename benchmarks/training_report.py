@@ -8,8 +8,8 @@ from rich.console import Console
 
 from benchmarks.figures import Figure, Load
 from benchmarks.training_jobs import Row
-from common.drawing import drawing
-from common.tables import Table, print_table
+from common.shown.drawing import drawing
+from common.shown.tables import Table, print_table
 
 BASELINES = ("Hugging Face", "plain loop")
 

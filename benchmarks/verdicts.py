@@ -24,8 +24,8 @@ from collection.judges.named import make_judge
 from collection.judges.verdicts.fence import unfenced
 from collection.judges.verdicts.prompts import RESPONSE, TASK
 from common import cli
-from common.stand_in import text_of
-from common.tables import Table, print_table
+from common.network.stand_in import text_of
+from common.shown.tables import Table, print_table
 from data.outcome import Verdict
 from data.task import Task
 from environments.sites.content import build

@@ -35,8 +35,8 @@ from benchmarks.figures import Figure, plain, watched
 from benchmarks.viewer_wall import cost_of_the_wall
 from common import cli
 from common.files import write_json
-from common.limits import Checked, at_least, between
-from data.turn_samples import sample_head
+from common.options.limits import Checked, at_least, between
+from data.samples.turn_samples import sample_head
 from environments.browser.fleet import Fleet
 from environments.browser.page.page import Page, Viewport
 

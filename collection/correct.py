@@ -19,7 +19,7 @@ from collection.campaign.opening import run_until_stopped
 from collection.campaign.options import make_policy
 from collection.config.commands import CorrectionConfig
 from common.cli import run
-from common.key_flags import hide_keys
+from common.options.key_flags import hide_keys
 from common.progress import Reporter
 from data.correction import Corrections, read_corrections, write_corrections
 from data.outcome import Verdict

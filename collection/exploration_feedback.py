@@ -29,7 +29,7 @@ try:
     from common.defaults import EXPLORATION_TASKS
     from common.errors import UserError
     from common.files import write_json
-    from common.key_flags import hide_keys
+    from common.options.key_flags import hide_keys
     from data.task import Task
     from environments.world import World
 except ModuleNotFoundError as missing:  # not the python of the virtual environment

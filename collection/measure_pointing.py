@@ -30,16 +30,16 @@ from collection.evaluation.grounding import ask_all
 from collection.evaluation.pointing import Pointed, report, screenspot_table
 from common.cli import run
 from common.errors import UserError
-from common.key_flags import hide_keys
-from common.limits import above, at_least
+from common.options.key_flags import hide_keys
+from common.options.limits import above, at_least
 from common.progress import Reporter
-from common.tables import print_table
-from data.action import ActionError
+from common.shown.tables import print_table
 from data.action_spaces import action_space
 from data.action_spaces.space import ActionSpace
+from data.actions.action import ActionError
+from data.actions.point_action import ActionRecord, ClickAt
 from data.conversation import StepText
-from data.grounding import read_grounding
-from data.point_action import ActionRecord, ClickAt
+from data.samples.grounding import read_grounding
 from data.task import Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment

@@ -37,7 +37,7 @@ try:
     from common.defaults import TEST_TASKS
     from common.errors import UserError
     from common.full_disk import FullDiskError, full_disk_error
-    from common.key_flags import hide_keys
+    from common.options.key_flags import hide_keys
     from common.processes import no_answer, served
     from data.online_run import OnlineRun
     from data.task import SITES, SITES_PORT, Task, read_tasks

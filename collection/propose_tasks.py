@@ -31,8 +31,8 @@ from collection.proposers.sources import Site, from_demos, from_examples, from_f
 from common.cli import run
 from common.errors import UserError
 from common.files import write_json
-from common.key_flags import hide_keys
-from common.tables import Table, print_table
+from common.options.key_flags import hide_keys
+from common.shown.tables import Table, print_table
 from data.task import Task, read_tasks, write_tasks
 
 MAX_ROUNDS = 6  # requests for a site until it has its tasks; each asks for what is still missing

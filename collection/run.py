@@ -30,7 +30,7 @@ try:
     from common.cli import run
     from common.defaults import TEST_TASKS
     from common.files import write_json
-    from common.key_flags import hide_keys
+    from common.options.key_flags import hide_keys
     from data.task import Task
     from environments.world import World
 except ModuleNotFoundError as missing:  # not the python of the virtual environment

@@ -31,18 +31,18 @@ from collection.config.commands import CandidatesConfig
 from common.cli import run
 from common.errors import UserError
 from common.files import file_digest, parse_json
-from common.flags import narrowed
+from common.options.flags import narrowed
 from common.progress import Reporter
 from common.seeds import derive_seed
 from common.spool import Spool
-from data.action import ActionError
 from data.action_spaces import NUMBERS, action_space
 from data.action_spaces.space import ActionSpace
-from data.columns import check_record, digest_of, is_written, write_columns
+from data.actions.action import ActionError
+from data.actions.point_action import AnyAction
+from data.actions.screen import Screen
 from data.images import opened
-from data.point_action import AnyAction
-from data.screen import Screen
-from data.shard import Sample, read_manifest, read_shard
+from data.shards.columns import check_record, digest_of, is_written, write_columns
+from data.shards.shard import Sample, read_manifest, read_shard
 
 MAX_ATTEMPTS = 3
 """At a reply that the parser takes (Digi-Q, get_more_actions_batched.py)."""

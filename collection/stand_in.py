@@ -14,8 +14,8 @@ from typing import Literal
 from collection.judges import stand_in_judge
 from collection.proposers import stand_in_proposer
 from common import cli
-from common.limits import Checked, Port
-from common.stand_in import create_app, serve
+from common.network.stand_in import create_app, serve
+from common.options.limits import Checked, Port
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,10 @@
-"""What every room needs and no room owns. Read `cli.py` first. By what they are about:
+"""What every room needs and no room owns. It knows no other room. Read `cli.py` first. By what they are about:
 
-- command lines: `cli`, `command_line`, `fields`, `flags`, `key_flags`, `limits`, `switch`, `errors`, `not_installed`
+- `options/`: a command's options as a dataclass, with its limits, from flags and back
+- `network/`: asking over HTTP within bounds, asking again, and stand-ins for who is asked
+- `shown/`: tables, pictures and others' texts for eyes
+- `ray_cluster/`: a Ray cluster, found or started
 - files: `files`, `full_disk`, `safe_pickle`, `spool`, `progress`
-- processes: `processes`, `parallel`, `background`, `inherited`, `own_services`, `garbage`
-- HTTP: `bounded_http`, `retry`, `stand_in`
-- what is shown: `tables`, `terminal`, `cut_text`, `drawing`, `significance`
+- processes: `processes`, `parallel`, `background`, `inherited`, `garbage`
+- errors and numbers: `errors`, `not_installed`, `defaults`, `seeds`, `significance`
 """

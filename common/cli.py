@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
-from common.command_line import as_typed, read
 from common.errors import UserError
 from common.full_disk import full_disk_error
 from common.garbage import unsearched_at_end
-from common.limits import deferred
 from common.not_installed import way_out
+from common.options.command_line import as_typed, read
+from common.options.limits import deferred
 from common.processes import reach_own_hosts_directly
-from common.terminal import error_line
+from common.shown.terminal import error_line
 
 Config = TypeVar("Config")
 Argument = TypeVar("Argument")

@@ -3,8 +3,8 @@
 Read `trajectory.py` first. By what they describe:
 
 - an episode: `task`, `trajectory`, `trajectory_writer`, `outcome`, `observation`, `correction`, `online_run`
-- what an agent says: `conversation`, `action`, `point_action`, `keys`, `screen`, `action_spaces/`, `sampling`
-- what training reads: `turn_samples`, `whole_trajectory`, `rewarded_step`, `shard`, `tar`, `columns`, `parquet/`
+- what an agent is told and says: `conversation`, `sampling`, `actions/`, and `action_spaces/` with one model's each
+- what training reads: `samples/` of trajectories, packed into `shards/` with columns beside them
 - weights: `checkpoint_folder`, `adapter_record`, `image_recipe`
-- files of others: `images`, `image_check`, `legacy`, `names`, `foreign_tars`
+- words and pictures of others: `images`, `image_check`, `names`, `dates`, `data_report`
 """

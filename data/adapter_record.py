@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from common.errors import UserError
-from common.fields import is_number
 from common.files import read_json, write_json
+from common.options.fields import is_number
 
 _FILE = "adapter.json"
 

@@ -102,8 +102,8 @@ def is_critic(weights: Path) -> bool:
 
 
 def trained_on(weights: Path) -> tuple[str, str]:
-    """Digests of the shards that an iteration was trained on, and of the mix that these are of (data/mix_file.py);
-    "" of what nothing says."""
+    """Digests of the shards that an iteration was trained on, and of the mix that these are of
+    (data/shards/mix_file.py); "" of what nothing says."""
     data, mix = (_identity(weights).get(name) for name in ("data", "mix"))
     return (data if isinstance(data, str) else "", mix if isinstance(mix, str) else "")
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from data.actions.screen import OPENING
 from data.observation import Shown
-from data.screen import OPENING
 
 IMAGE = "<image>"
 MAX_LINE_WORDS = 500
@@ -60,8 +60,8 @@ def build_conversation(ques: str, steps: Sequence[StepText], last_n: int = 3) ->
     nothing; with `last_n` 0 no screenshot is shown at all. Replies are kept whole. Source: OpenWebVoyager,
     `utils_localhost.py` (`omit_history_last_n_steps`).
 
-    What an agent at points reads in a tree's place (`data.screen.screen_text`) is short and stays as long as its
-    screenshot: as many turns as have all their screenshots are the beginning of the next step's.
+    What an agent at points reads in a tree's place (`data.actions.screen.screen_text`) is short and stays as long as
+    its screenshot: as many turns as have all their screenshots are the beginning of the next step's.
     """
     turns = []
     newest = len(steps)

@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 from common.errors import UserError
-from common.fields import check_fields
 from common.files import read_json, write_json
+from common.options.fields import check_fields
 
 FILE_NAME = "corrections.json"
 

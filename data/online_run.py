@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common.errors import UserError
-from common.fields import check_fields
 from common.files import parse_json, read_object, write_json
+from common.options.fields import check_fields
 from data.trajectory import folder_name
 
 Fate = Literal["learned", "no spread", "no gain", "invalid", "too old"]

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from common.errors import UserError
-from common.fields import check_fields
+from common.options.fields import check_fields
 
 
 class Verdict(StrEnum):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
-from common.limits import Checked, Limit, at_least, between
+from common.options.limits import Checked, Limit, at_least, between
 
 Temperature = Annotated[float, between(0, 100)]
 TopK = Annotated[int, between(0, 2**31 - 1)]

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.errors import UserError
-from common.fields import check_fields
 from common.files import read_records, write_atomic
-from common.terminal import printable
+from common.options.fields import check_fields
+from common.shown.terminal import printable
 from data.names import check_name
 
 SITES = ("shop", "encyclopedia", "forum", "timetable", "gallery")

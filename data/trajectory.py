@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.fields import check_fields
 from common.files import parse_json, read_json, read_lines, write_json
-from common.terminal import in_short
-from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
+from common.options.fields import check_fields
+from common.shown.terminal import in_short
+from data.actions.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError, Answer, parse_reply
 from data.conversation import StepText
 from data.names import check_name
 from data.outcome import Outcome, Verdict
@@ -52,7 +52,7 @@ class TrajectoryStep:
     are of the distributions that the tokens were drawn from (after temperature, top-k, top-p, minimum length and bad
     words), not the model's own: what importance ratios divide by. `sampling` is what was applied, by name; what all
     steps have in common stands in the trajectory's provenance, too. `shown` is what the agent read in the tree's place,
-    and `actions` are what it did (`data.point_action.ActionRecord`), where its action space has coordinates.
+    and `actions` are what it did (`data.actions.point_action.ActionRecord`), where its action space has coordinates.
     """
 
     number: int

@@ -15,12 +15,11 @@ from typing import Annotated
 import tyro
 
 from common import cli
-from common.command_line import read
 from common.defaults import short
 from common.errors import UserError
+from common.options.command_line import read
 from data.online_run import OnlineRun
 from elcano.briefing import brief, left, machine_s
-from elcano.columns import check_algorithms
 from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
 from elcano.folders import at_work, describe_folder, is_run, working_in
@@ -29,7 +28,8 @@ from elcano.pictures import failed, film, learned
 from elcano.recipe import Recipe, load_recipe, remember_recipe
 from elcano.report import mean_of, print_table, read_results, write_report
 from elcano.rounds import run_rounds
-from elcano.stage import Logbook
+from elcano.stages.columns import check_algorithms
+from elcano.stages.stage import Logbook
 from elcano.trial import example, try_task
 from viewer.options import ViewConfig
 

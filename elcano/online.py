@@ -15,7 +15,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_object, write_atomic
-from common.flags import flags
+from common.options.flags import flags
 from common.processes import free_port
 from data.online_run import OnlineRun
 from elcano.child import begin

@@ -17,8 +17,8 @@ from collection.config.proposals import ProposerFlags
 from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_object, write_json
-from common.flags import changed
-from common.limits import Checked, at_least, between
+from common.options.flags import changed
+from common.options.limits import Checked, at_least, between
 from data.checkpoint_folder import is_megatron
 from data.image_recipe import ImageRecipe
 from elcano.resources import Needs

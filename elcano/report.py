@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import tables
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.shown import tables
 from common.significance import Change, compare, wilson
 from elcano.console import console
 

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from common.errors import UserError
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Every stage is one or two commands a person would type, leaves a folder behind, and is skipped when it is complete:
 
-    <run_dir>/<round>/tasks.jsonl     what was proposed, if so    elcano/proposals.py
+    <run_dir>/<round>/tasks.jsonl     what was proposed, if so    elcano/stages/proposals.py
     <run_dir>/<round>/trajectories/   what the agent did          collection/run.py, collection/exploration_feedback.py
     <run_dir>/<round>/trajectories/*/corrections.json   what the teacher would have done   collection/correct.py
     <run_dir>/<round>/samples.json    what is worth learning      toolkits/convert_trajectories_to_json.py
@@ -10,7 +10,7 @@ Every stage is one or two commands a person would type, leaves a folder behind, 
     <run_dir>/<round>/shards/         D_IL ∪ D_j                  toolkits/convert_to_tar_data.py
     <run_dir>/<round>/megatron/       the weights before          toolkits/model_checkpoints_convertor/hf2mg.sh
     <run_dir>/<round>/training/       and after                   training/train.sh
-    <run_dir>/<round>/columns/        what its algorithm reads    elcano/columns.py
+    <run_dir>/<round>/columns/        what its algorithm reads    elcano/stages/columns.py
     <run_dir>/<round>/policy/         the better agent            toolkits/model_checkpoints_convertor/mg2hf.sh, into
                                       trained/ where toolkits/average_checkpoints.py then makes the policy of it
     <run_dir>/<round>/test/           what it can do              collection/run.py, collection/evaluation/auto_eval.py
@@ -27,16 +27,16 @@ from collection.config.agent import Hidden
 from collection.config.commands import CorrectionConfig
 from collection.config.judging import JudgeFlags
 from common.files import link_tree, read_json, write_json
-from common.flags import flags, narrowed
+from common.options.flags import flags, narrowed
 from common.seeds import derive_seed, draw
-from data.shard import task_of
-from elcano.columns import make_columns
-from elcano.commands import Commands
+from data.shards.shard import task_of
 from elcano.executors.executor import Command, Executor, python
-from elcano.proposals import propose
 from elcano.recipe import Recipe, Round
 from elcano.report import Result
-from elcano.stage import Logbook
+from elcano.stages.columns import make_columns
+from elcano.stages.commands import Commands
+from elcano.stages.proposals import propose
+from elcano.stages.stage import Logbook
 
 
 def run_rounds(recipe: Recipe, run_dir: Path, executor: Executor) -> Iterator[Result]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 STARTED_AS = "ELCANO_STARTED_AS"
-"""As common/command_line.py has it, which needs tyro."""
+"""As common/options/command_line.py has it, which needs tyro."""
 _NEEDS = {"collect": "selenium", "serve": "torch", "train": "megatron", "": "tyro"}
 """A package that each of pyproject.toml's extras brings."""
 

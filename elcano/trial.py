@@ -13,15 +13,15 @@ from typing import Any
 from common.defaults import short
 from common.errors import UserError
 from common.files import read_object
-from common.terminal import printable
-from data.action import ActionError, parse_reply
+from common.shown.terminal import printable
+from data.actions.action import ActionError, parse_reply
 from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks, write_tasks
 from data.trajectory import folder_name
 from elcano.console import console
 from elcano.executors.executor import Executor
 from elcano.recipe import Recipe, files
 from elcano.rounds import Stages
-from elcano.stage import Logbook
+from elcano.stages.stage import Logbook
 
 NAME = "tries"
 _LOOK_S = 0.3

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from common.errors import UserError
-from data.action import ActionError, Answer
 from data.action_spaces.space import ActionSpace
 from data.action_spaces.webvoyager import SPACE
-from data.point_action import AnyAction
-from data.screen import Screen, Size, png_size, screen_text
+from data.actions.action import ActionError, Answer
+from data.actions.point_action import AnyAction
+from data.actions.screen import Screen, Size, png_size, screen_text
 from data.task import Task
 
 

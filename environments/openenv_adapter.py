@@ -32,7 +32,7 @@ except ModuleNotFoundError as missing:
 import uvicorn
 
 from common.errors import UserError
-from common.limits import Checked, Port, at_least
+from common.options.limits import Checked, Port, at_least
 from common.processes import listen
 from data.action_spaces.webvoyager import SPACE
 from environments.sessions import Session, Sessions

@@ -13,7 +13,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_object, write_json
-from common.terminal import in_short
+from common.shown.terminal import in_short
 from data.image_recipe import ImageRecipe
 from models.family import Family
 from models.image_settings import ImageSettings

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from common.limits import Checked, Port, above, at_least
+from common.options.limits import Checked, Port, above, at_least
 from data.image_recipe import ImageRecipe
 from data.sampling import SamplingDefaults
 

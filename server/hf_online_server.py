@@ -25,9 +25,9 @@ try:
     from common import cli
     from common.defaults import STARTING_POLICY, shipped, short
     from common.errors import UserError
-    from common.flags import narrowed
     from common.garbage import unsearched
-    from common.key_flags import hide_keys
+    from common.options.flags import narrowed
+    from common.options.key_flags import hide_keys
     from common.processes import allow_many_descriptors, listen, num_cores
     from data.checkpoint_folder import is_megatron
     from models.checkpoint.adapter_config import base_of, is_adapter

@@ -56,6 +56,7 @@ ELSEWHERE = {
     "-m benchmarks.serving_nodes": "tests/server/test_server_nodes.py",
     "-m benchmarks.collection_nodes": "tests/collection/test_nodes.py",
     "-m benchmarks.quickstart": "tests/examples/test_quickstart_times.py",
+    "-m benchmarks.online_waiting": "tests/examples/test_online_compare.py",
 }
 
 

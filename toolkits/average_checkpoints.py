@@ -17,7 +17,7 @@ from common import cli
 from common.errors import UserError
 from common.files import read_object
 from common.garbage import unsearched
-from common.limits import Checked, above
+from common.options.limits import Checked, above
 
 with unsearched():
     import torch

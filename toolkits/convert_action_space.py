@@ -17,14 +17,14 @@ from pathlib import Path
 from common import cli
 from common.errors import UserError
 from common.files import read_json
-from common.limits import Checked
-from common.terminal import in_short
-from data.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError
+from common.options.limits import Checked
+from common.shown.terminal import in_short
 from data.action_spaces import NUMBERS, action_space
 from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.action_spaces.translate import Page, translate
-from data.point_action import ActionRecord
-from data.screen import Screen, png_size, screen_text
+from data.actions.action import CANNOT_EXECUTE, FORMAT_ERROR, ActionError
+from data.actions.point_action import ActionRecord
+from data.actions.screen import Screen, png_size, screen_text
 from data.task import Task, task_from_json
 from data.trajectory import Trajectory, TrajectoryStep, is_complete, list_trajectories, read_end, read_trajectory
 from data.trajectory_writer import TrajectoryWriter

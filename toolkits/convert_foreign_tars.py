@@ -23,9 +23,9 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 from common.errors import UserError
 from common.files import locked
 from common.full_disk import writing_to
-from common.terminal import printable
-from data.foreign_tars import ENERGON, MadeOf, is_foreign, shards_of
-from data.tar import list_tars
+from common.shown.terminal import printable
+from data.shards.foreign_tars import ENERGON, MadeOf, is_foreign, shards_of
+from data.shards.tar import list_tars
 from toolkits import convert_to_tar_data
 from toolkits.readers.energon import samples_of_dataset
 from toolkits.readers.left_out import LeftOut

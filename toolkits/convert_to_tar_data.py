@@ -31,12 +31,12 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 from common.errors import UserError
 from common.files import read_json, write_json
 from common.full_disk import writing_to
-from common.limits import Checked, Limit, at_least
+from common.options.limits import Checked, Limit, at_least
 from common.parallel import run_parallel
 from common.seeds import draw
-from data.shard import Sample, ShardWriter, task_of, write_manifest
-from data.tar import Member, scan
-from data.whole_trajectory import EARLIER
+from data.samples.whole_trajectory import EARLIER
+from data.shards.shard import Sample, ShardWriter, task_of, write_manifest
+from data.shards.tar import Member, scan
 from toolkits.shards.energon_index import TarIndex, index_members, write_energon_index
 from toolkits.shards.sample_records import FiledSample, read_samples
 from toolkits.shards.shard_plan import plan_shards
@@ -249,7 +249,7 @@ def _write_tars(shard: Shard, path: Path, config: Config) -> tuple[dict[str, Any
         writer.add(sample.read() if isinstance(sample, FiledSample) else sample)
     if config.legacy and not shard.held_out:
         (path.parent / _LEGACY).mkdir(exist_ok=True)
-        from data.legacy import LegacyWriter  # imported here, as below: it needs Pillow
+        from data.shards.legacy import LegacyWriter  # imported here, as below: it needs Pillow
 
         old = LegacyWriter(path.parent / _LEGACY / shard.name.replace("elcano", "openwebvoyager"))
         for sample in shard.samples:
@@ -269,7 +269,7 @@ def finish(
     names = {split: [entry["url"] for entry in entries if entry.get("split") == split] for split in (None, "val")}
     write_energon_index(folder, names[None], names["val"], {entry["url"]: index for entry, index in written})
     if config.legacy:
-        from data.legacy import write_legacy_list
+        from data.shards.legacy import write_legacy_list
 
         train = [entry for entry in entries if "split" not in entry]
         sizes = {entry["url"].replace("elcano", "openwebvoyager"): entry["nsamples"] for entry in train}

@@ -8,12 +8,12 @@ trajectories in which the agent answered, with `--keep_unfinished` those too in 
 `--only_success` those the judge called a success, with `--only_judged` these and failures; never those that a fault
 made invalid. Folders that are broken or unfinished are counted and passed over. Where the server gave them, a sample
 also has its reply's `token_ids`, `logprobs` and `weights_version`; log-probabilities are left out where the policy read
-another prompt than the sample's. Samples of a success or a failure have its reward (`data/rewarded_step.py`).
+another prompt than the sample's. Samples of a success or a failure have its reward (`data/samples/rewarded_step.py`).
 
 With `--corrected` failures are kept, too, where a teacher corrected them (`collection/correct.py`): the steps at which
 it would have said something else than the agent did, in its words; what is repeated in a trajectory, once.
 
-Names of samples: `data/turn_samples.py`.
+Names of samples: `data/samples/turn_samples.py`.
 """
 
 import collections
@@ -37,16 +37,16 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.errors import UserError
 from common.full_disk import writing_to
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 from common.parallel import run_parallel
+from common.shown.tables import Table, print_table
 from common.spool import Spool
-from common.tables import Table, print_table
 from data import correction as corrections
 from data.image_check import check_image
 from data.outcome import Verdict
+from data.samples.turn_samples import image_name, samples_of
+from data.samples.whole_trajectory import join_steps
 from data.trajectory import MAX_STEPS, Trajectory, is_complete, list_trajectories, read_trajectory
-from data.turn_samples import image_name, samples_of
-from data.whole_trajectory import join_steps
 from toolkits.shards.sample_records import encode_record, write_list
 from toolkits.trajectories.tree_tokens import TreeCutter
 
@@ -84,8 +84,8 @@ class Config(Checked):
     only_judged: bool = False
     """Keep only trajectories judged a success or a failure: those that have rewards."""
     whole_trajectories: bool = False
-    """One sample for the steps that join (`data/whole_trajectory.py`): those at points whose screenshots all stay among
-    the `last_n`. Other steps become a sample each."""
+    """One sample for the steps that join (`data/samples/whole_trajectory.py`): those at points whose screenshots all
+    stay among the `last_n`. Other steps become a sample each."""
     corrected: bool = False
     """With `--only_success`: also the steps of failures that a teacher corrected, in its words."""
     judges: tuple[str, ...] = ()

@@ -21,8 +21,8 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 from common.errors import UserError
-from common.limits import Checked, at_least
-from common.tables import markdown_table
+from common.options.limits import Checked, at_least
+from common.shown.tables import markdown_table
 from data.trajectory import is_complete, list_trajectories
 from toolkits.readers.left_out import LeftOut
 from toolkits.writers.files import new_folder

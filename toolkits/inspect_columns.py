@@ -8,7 +8,7 @@ from pathlib import Path
 
 from common import cli
 from common.errors import UserError
-from data.columns import print_columns, read_record
+from data.shards.columns import print_columns, read_record
 
 
 @dataclasses.dataclass(frozen=True)

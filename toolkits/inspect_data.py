@@ -20,10 +20,10 @@ from typing import Annotated, Any
 from common import cli
 from common.errors import UserError
 from common.files import write_json
-from common.limits import Checked, at_least
-from common.tables import Table, print_table
+from common.options.limits import Checked, at_least
+from common.shown.tables import Table, print_table
 from data.data_report import MARK
-from data.shard import read_manifest, shares_images, task_of
+from data.shards.shard import read_manifest, shares_images, task_of
 from toolkits.convert_foreign_tars import convert
 from toolkits.samples.sources import Opened, Source, kind_of, list_shards, names_task, open_samples
 from toolkits.samples.tally import Tally

@@ -20,12 +20,12 @@ import numpy as np
 from common import cli
 from common.errors import UserError
 from common.files import write_atomic
-from common.limits import Checked, at_least
-from data.changed_screen import with_question
+from common.options.limits import Checked, at_least
 from data.images import opened
-from data.reward_model import NO, YES
-from data.rewarded_step import place_fields
-from data.shard import Sample
+from data.samples.changed_screen import with_question
+from data.samples.reward_model import NO, YES
+from data.samples.rewarded_step import place_fields
+from data.shards.shard import Sample
 from toolkits.shards.sample_records import read_samples
 
 

@@ -18,7 +18,7 @@ from common import cli
 from common.errors import UserError
 from common.files import write_atomic
 from data.outcome import Verdict
-from data.reward_model import NO, YES, reward_model_turn
+from data.samples.reward_model import NO, YES, reward_model_turn
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from toolkits.convert_trajectories_to_json import place_image
 

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 from common import cli
 from common.errors import UserError
 from common.files import write_atomic
-from common.limits import at_least
-from data.rewarded_step import first_state, reward_fields
+from common.options.limits import at_least
+from data.samples.rewarded_step import first_state, reward_fields
+from data.samples.turn_samples import samples_of
 from data.task import read_tasks
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory
-from data.turn_samples import samples_of
 from toolkits.convert_trajectories_to_json import place_image
 
 
@@ -36,7 +36,7 @@ class Config:
     image_dir: Path
     """Where the screenshots go."""
     save_json_file: Path
-    """The samples' JSON file; their ids are `data.rewarded_step.first_state` of the tasks'."""
+    """The samples' JSON file; their ids are `data.samples.rewarded_step.first_state` of the tasks'."""
     last_n: Annotated[int, at_least(0)] = 3
     """Screenshots shown at each step; the collector's `--max_attached_imgs`."""
 

@@ -25,10 +25,10 @@ from typing import Any
 from common import cli
 from common.errors import UserError
 from common.files import make_folder, write_atomic, write_json
-from data.action import action_text
-from data.columns import ID, read_rows
+from data.actions.action import action_text
+from data.samples.turn_samples import sample_id
+from data.shards.columns import ID, read_rows
 from data.trajectory import Trajectory, is_complete, list_trajectories, read_trajectory, split_folder_name
-from data.turn_samples import sample_id
 from toolkits.trajectories.contact_sheet import contact_sheet
 
 Rows = dict[str, dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Make shards of a mix: one file that declares which data, how often, without which duplicates (data/mix_file.py).
+"""Make shards of a mix: one file that declares which data, how often, without which duplicates.
 
     python toolkits/mix_data.py --mix mix.toml --save_dir runs/mix/shards
 
@@ -24,8 +24,8 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 from common.errors import UserError
 from common.files import locked, read_json, write_json
 from common.full_disk import writing_to
-from common.tables import Table, print_table
-from data.mix_file import Mix, MixSource, mix_digest, mix_of_shards, read_mix, shards_of_mix, state_of_mix
+from common.shown.tables import Table, print_table
+from data.shards.mix_file import Mix, MixSource, mix_digest, mix_of_shards, read_mix, shards_of_mix, state_of_mix
 from toolkits import convert_to_tar_data
 from toolkits.convert_foreign_tars import convert
 from toolkits.samples.chosen import Chosen, Progress

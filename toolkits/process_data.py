@@ -5,9 +5,9 @@
         --actor_path runs/phase-1/training/checkpoint/phase-1 --round_id 2 --output_path runs/phase-2/data.json
 
 Stage 1 turns rollouts (our folders, or WebRL's `traces/` with `actions/`) into samples, one a step, with the columns
-`task`, `trajectory_reward` (0 or 1), `mc_return`, `weight` and those of `data/rewarded_step.py`; with --add_reward an
-outcome reward model decides (P(YES) >= P(NO), kept as `p_yes`), else the verdicts that the rollouts came with. Stage 2
-asks the actor for the perplexity of one earlier success a task, keeps those inside --perplexity_window, at most
+`task`, `trajectory_reward` (0 or 1), `mc_return`, `weight` and those of `data/samples/rewarded_step.py`. With
+--add_reward an outcome reward model decides (P(YES) >= P(NO), kept as `p_yes`), else the verdicts of the rollouts.
+Stage 2 asks the actor for the perplexity of one earlier success a task, keeps those in --perplexity_window, at most
 --replay_ratio as many steps as stage 1 gave, and writes them with all of stage 1's, shuffled, as `<output_path>` with
 `_filter` in its name.
 Screenshots go to `images/` beside it; both files go on to convert_to_tar_data.py.
@@ -27,10 +27,10 @@ from typing import Annotated, Any, Literal
 from common import cli
 from common.errors import UserError
 from common.files import read_json, write_atomic
-from common.limits import Checked, at_least, between
-from data.reward_model import NO, YES, probability_of_yes
-from data.rewarded_step import discounted_returns, reward_fields
-from data.shard import Sample
+from common.options.limits import Checked, at_least, between
+from data.samples.reward_model import NO, YES, probability_of_yes
+from data.samples.rewarded_step import discounted_returns, reward_fields
+from data.shards.shard import Sample
 from toolkits.convert_trajectories_to_json import place_image
 from toolkits.readers.webrl import read_webrl
 from toolkits.shards.sample_records import check_record, read_samples

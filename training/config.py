@@ -16,11 +16,11 @@ import tyro
 
 from common import cli
 from common.files import file_digest
-from common.switch import spelled
+from common.options.switch import spelled
 from data.adapter_record import Lora
 from data.checkpoint_folder import find_weights, fingerprint, is_critic, read_tracker
-from data.mix_file import made_of_mix
-from data.shard import checksum
+from data.shards.mix_file import made_of_mix
+from data.shards.shard import checksum
 from models.tokens.encoding import Reads
 from training import algorithms
 from training.algorithms.algorithm import Algorithm
@@ -42,7 +42,7 @@ class Places:
 
     dataset_path: Path
     """Folder of webdataset shards, made by toolkits/convert_to_tar_data.py, or of others' webdataset tars, or an
-    energon dataset, or a mix (data/mix_file.py)."""
+    energon dataset, or a mix (data/shards/mix_file.py)."""
     pretrain_checkpoint_path: Path
     """Megatron checkpoint to start from: converted by hf2mg.sh, or the checkpoint folder of another run."""
     output_basepath: Path = Path("output")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from common.errors import UserError
-from common.limits import Checked, above, at_least, between
-from common.switch import AutoSwitch, Switch
+from common.options.limits import Checked, above, at_least, between
+from common.options.switch import AutoSwitch, Switch
 from training.algorithm_names import check_name
 
 

@@ -12,7 +12,7 @@ from megatron.core import parallel_state
 
 from data.adapter_record import AdapterRecord
 from data.checkpoint_folder import copy_hf_files, find_weights, read_tracker
-from data.shard import read_manifest
+from data.shards.shard import read_manifest
 from models.family import Family
 from models.images import ImageEncoder
 from models.processor import describe, load_processor, mark_as_trained, splitting_remark, to_stderr, write_chat_template

@@ -25,11 +25,11 @@ from common.files import make_folder
 from common.processes import listen
 from viewer.answers import Answers
 from viewer.app import create_app
+from viewer.catalog.index import Index
+from viewer.catalog.opened import IN_TRAJECTORIES
+from viewer.catalog.reading import is_file
 from viewer.export import export_runs, export_trajectory
-from viewer.index import Index
-from viewer.opened import IN_TRAJECTORIES
 from viewer.options import ViewConfig
-from viewer.reading import is_file
 from viewer.reports import open_reports
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.turn_samples import sample_head
+from data.samples.turn_samples import sample_head
+from viewer.catalog.index import Index
+from viewer.catalog.opened import OpenedRun, TrajectorySet
+from viewer.catalog.reading import read
 from viewer.compare import compare_sets
-from viewer.index import Index
 from viewer.live import wall
-from viewer.opened import OpenedRun, TrajectorySet
-from viewer.reading import read
 from viewer.reports import read_report, read_tile
 from viewer.runs import curves, run_page, written
 from viewer.thumbnail import thumbnail

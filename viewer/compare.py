@@ -10,9 +10,9 @@ from typing import Any
 
 from common.errors import UserError
 from common.significance import compare
-from viewer.heads import UNPROVEN, Head, shortened
-from viewer.index import Index
-from viewer.opened import TrajectorySet
+from viewer.catalog.heads import UNPROVEN, Head, shortened
+from viewer.catalog.index import Index
+from viewer.catalog.opened import TrajectorySet
 from viewer.trajectory.acted import in_words
 from viewer.trajectory.detail import action_of, read_folder
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from common.errors import UserError
 from viewer.answers import Answers
+from viewer.catalog.heads import shortened
+from viewer.catalog.opened import OpenedRun
 from viewer.film import film
-from viewer.heads import shortened
-from viewer.opened import OpenedRun
 
 _PAGES = Path(__file__).parent / "pages"
 _MODULES = ("source", "dom", "chart", "run", "rows", "reading", "trajectory", "compare", "live", "data", "main")

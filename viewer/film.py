@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw, ImageFont
 from common.errors import UserError
 from data.images import opened
 from viewer.answers import Answers
-from viewer.heads import shortened
+from viewer.catalog.heads import shortened
 
 _WIDTH, _MARGIN, _LINE = 720, 10, 19
 _CHARACTERS = 100  # of a line

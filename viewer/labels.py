@@ -12,8 +12,8 @@ from common.files import parse_json, write_json
 from data.outcome import Outcome, Verdict
 from data.trajectory import AGREEMENT, PERSON
 from viewer.answers import NotFoundError
-from viewer.heads import as_object, as_text, plain_reason, read_verdict, shortened
-from viewer.opened import TrajectorySet
+from viewer.catalog.heads import as_object, as_text, plain_reason, read_verdict, shortened
+from viewer.catalog.opened import TrajectorySet
 
 _ALLOWED = (Verdict.SUCCESS, Verdict.FAILURE)
 _lock = threading.Lock()

@@ -9,9 +9,9 @@ from typing import Any
 
 from common.errors import UserError
 from data.outcome import Verdict
-from viewer.heads import UNFINISHED, UNJUDGED, Head, read_steps, shortened
-from viewer.index import Index
-from viewer.opened import TrajectorySet
+from viewer.catalog.heads import UNFINISHED, UNJUDGED, Head, read_steps, shortened
+from viewer.catalog.index import Index
+from viewer.catalog.opened import TrajectorySet
 from viewer.runs import at_work
 from viewer.serving import servers
 from viewer.trajectory.detail import action_of

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import tyro
 
-from common.limits import Checked, Port
-from common.switch import Switch
+from common.options.limits import Checked, Port
+from common.options.switch import Switch
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import parse_json
 from data.data_report import MARK
-from viewer.reading import read
+from viewer.catalog.reading import read
 
 _JPEG = b"\xff\xd8\xff"
 _MOST = 10_000

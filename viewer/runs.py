@@ -10,10 +10,20 @@ from common.errors import UserError
 from common.files import parse_json
 from common.significance import wilson
 from data.trajectory import FINISHED
-from viewer.heads import UNPROVEN, Head, as_number, as_object, as_text, is_number, numbers, read_object, shortened
-from viewer.index import Index
-from viewer.opened import OpenedRun, TrajectorySet
-from viewer.reading import inner_folder, plain_folders, read
+from viewer.catalog.heads import (
+    UNPROVEN,
+    Head,
+    as_number,
+    as_object,
+    as_text,
+    is_number,
+    numbers,
+    read_object,
+    shortened,
+)
+from viewer.catalog.index import Index
+from viewer.catalog.opened import OpenedRun, TrajectorySet
+from viewer.catalog.reading import inner_folder, plain_folders, read
 
 _MAX_TRIES = 5
 _MAX_FAMILIES = 200

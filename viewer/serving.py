@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from common.files import parse_json
-from common.own_services import answer_of
-from viewer.heads import as_number, as_object, as_text, shortened
+from common.network.own_services import answer_of
+from viewer.catalog.heads import as_number, as_object, as_text, shortened
 
 _OWN = re.compile(r"http://(127\.0\.0\.1|localhost):(\d{1,5})(?![\d.@])")
 """Trajectories say where their policy was, and may be anybody's: no other machine is asked."""

@@ -22,11 +22,11 @@ from collection.agent.policy import (
 )
 from collection.endpoints.chat_dialect import ChatDialect, leads_away, no_endpoint
 from collection.endpoints.keys import minds_proxies
-from common.bounded_http import containers_for_tokens
 from common.errors import UserError
-from common.fields import fits
-from common.retry import TransientError, retry_after_s
-from common.terminal import in_short
+from common.network.bounded_http import containers_for_tokens
+from common.network.retry import TransientError, retry_after_s
+from common.options.fields import fits
+from common.shown.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText, build_chat, split_marks
 from data.task import Task

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from collection.agent.pdf import PdfError, excerpt, read_pdf
 from collection.endpoints.keys import minds_proxies
-from common.fields import fits
+from common.options.fields import fits
 
 MAX_SHOWN_CHARS = 6000  # about 1,500 tokens beside the page's own tree
 MAX_ASKED_CHARS = 60_000  # what a model is given to read
@@ -61,7 +61,7 @@ class DocumentReader:
         from openai import AsyncOpenAI, OpenAIError  # takes a second; without a model nobody needs it
 
         from collection.endpoints.chat_dialect import ChatDialect
-        from common.bounded_http import BoundedAsyncClient
+        from common.network.bounded_http import BoundedAsyncClient
 
         messages = [
             {"role": "system", "content": _INSTRUCTION},

@@ -15,8 +15,8 @@ from collection.config.agent import Hidden
 from common.seeds import derive_seed
 from data.action_spaces.space import ActionSpace
 from data.action_spaces.webvoyager import SPACE
+from data.actions.point_action import ActionRecord
 from data.conversation import StepText
-from data.point_action import ActionRecord
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep
 from data.trajectory_writer import TrajectoryWriter

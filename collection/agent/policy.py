@@ -9,10 +9,10 @@ import httpx
 
 from collection.config.endpoint import Prompt
 from collection.endpoints.keys import is_loopback
-from common.bounded_http import BoundedAsyncClient, bytes_for_tokens
 from common.errors import UserError
-from common.fields import check_fields, fits
-from common.retry import TransientError, retry_async
+from common.network.bounded_http import BoundedAsyncClient, bytes_for_tokens
+from common.network.retry import TransientError, retry_async
+from common.options.fields import check_fields, fits
 from data.action_spaces import NUMBERS, action_space
 from data.conversation import Conversation, StepText
 from data.observation import Shown

@@ -28,8 +28,8 @@ from collection.agent.policy import (
 )
 from collection.endpoints.keys import own_server_headers
 from common.errors import UserError
-from common.retry import TransientError, retry_after_s
-from common.terminal import in_short
+from common.network.retry import TransientError, retry_after_s
+from common.shown.terminal import in_short
 from data.action_spaces import action_space
 from data.conversation import StepText
 from data.task import Task

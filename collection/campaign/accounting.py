@@ -11,7 +11,7 @@ from collection.campaign.lease import LOCK_NAME, leases
 from collection.evaluation.summary import Attempt, read_attempts
 from common.errors import UserError
 from common.files import locked, read_object, write_json
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 from data.action_spaces import NUMBERS
 from data.outcome import Verdict
 from data.task import Task

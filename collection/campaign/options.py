@@ -12,7 +12,7 @@ from collection.config.commands import CollectionConfig, PolicyFlags
 from collection.config.endpoint import EndpointFlags
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
 from common.errors import UserError
-from common.flags import narrowed
+from common.options.flags import narrowed
 from data.action_spaces import NUMBERS, action_space
 from environments.android.config import DeviceConfig
 from environments.browser.chromium.capacity import default_busy_pages, default_sessions

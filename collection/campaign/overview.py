@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 from data.dates import find_dates
 from data.task import Task
 

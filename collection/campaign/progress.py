@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from collection.campaign.pacing import Pace
 from common.progress import Reporter
-from common.terminal import printable
+from common.shown.terminal import printable
 
 
 class CampaignProgress:

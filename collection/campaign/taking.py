@@ -16,8 +16,8 @@ from collection.campaign.pacing import Pace, PacedPolicy, site_of
 from collection.config.commands import CollectionConfig
 from collection.endpoints.keys import is_loopback
 from common.errors import UserError
-from common.flags import narrowed
 from common.full_disk import full_disk_error
+from common.options.flags import narrowed
 from common.seeds import derive_seed
 from data.action_spaces import NUMBERS
 from data.outcome import Outcome, Verdict

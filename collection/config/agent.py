@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from common.errors import UserError
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 from data.action_spaces import NUMBERS, action_space
 from data.observation import Mode, Visibility
 

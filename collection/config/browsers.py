@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 
 
 @dataclass(frozen=True, kw_only=True)

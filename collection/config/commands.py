@@ -12,7 +12,7 @@ from collection.config.judging import JudgeFlags, JudgeName
 from collection.config.network import NetworkFlags
 from collection.config.tasks import TaskFlags
 from common.errors import UserError
-from common.limits import at_least, between
+from common.options.limits import at_least, between
 from data.action_spaces import NUMBERS, action_space
 from data.sampling import SamplingRequest
 

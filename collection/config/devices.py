@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from common.limits import Checked, between
+from common.options.limits import Checked, between
 
 
 @dataclass(frozen=True, kw_only=True)

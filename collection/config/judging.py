@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from common.limits import Checked, Limit, above, at_least
+from common.options.limits import Checked, Limit, above, at_least
 
 JudgeName = Literal["auto", "none", "oracle", "webvoyager", "pae", "digirl", "webarena", "miniwob", "orm", "finished"]
 _ODD = Limit("an odd number, so that votes cannot tie", lambda votes: votes % 2 == 1 and votes > 0)

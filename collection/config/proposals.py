@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from common.errors import UserError
-from common.limits import Checked, at_least, between
+from common.options.limits import Checked, at_least, between
 from data.sampling import Temperature
 
 Method = Literal["names", "demos", "self_instruct", "evolve", "given"]

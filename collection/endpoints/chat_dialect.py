@@ -9,7 +9,7 @@ from typing import Any
 import openai
 
 from collection.endpoints.keys import is_openai, same_endpoint
-from common.terminal import in_short
+from common.shown.terminal import in_short
 
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _OPTIONAL = ("temperature", "seed", "top_p", "logprobs", "return_token_ids")  # who refuses one goes without it

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from common.bounded_http import BoundedClient
-from common.key_flags import ENDPOINT_KEY
+from common.network.bounded_http import BoundedClient
+from common.options.key_flags import ENDPOINT_KEY
 
 OPENAI_URL = "https://api.openai.com/v1"
 _ASKING_TIMEOUT_S = 10.0

@@ -27,8 +27,8 @@ from common.cli import run
 from common.errors import UserError
 from common.files import write_json
 from common.full_disk import why_full
-from common.key_flags import hide_keys
-from common.limits import at_least
+from common.options.key_flags import hide_keys
+from common.options.limits import at_least
 from data.task import Task, read_tasks, task_from_json
 from data.trajectory import is_complete, list_trajectories, read_end, read_trajectory
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from collection.agent.policy import Policy, PolicyError, ServerDeadError
 from collection.evaluation.pointing import NO_REPLY, Pointed
 from common.errors import UserError
-from data.action import ActionError
 from data.action_spaces.space import ActionSpace
+from data.actions.action import ActionError
+from data.actions.point_action import ActionRecord, AnyAction
+from data.actions.screen import Point, Screen, screen_text
 from data.conversation import StepText
-from data.grounding import GroundingSample
 from data.images import PNG, opened, size_of, to_rgb
-from data.point_action import ActionRecord, AnyAction
-from data.screen import Point, Screen, screen_text
+from data.samples.grounding import GroundingSample
 from data.task import Task
 
 

@@ -22,9 +22,9 @@ from collection.judges.named import make_judge
 from common.cli import run
 from common.errors import UserError
 from common.files import read_json, write_json
-from common.key_flags import hide_keys
-from common.limits import at_least
-from common.tables import Table, print_table
+from common.options.key_flags import hide_keys
+from common.options.limits import at_least
+from common.shown.tables import Table, print_table
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks
 from data.trajectory import AGREEMENT, PERSON, read_outcome

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.shown.tables import Table
 from common.significance import wilson
-from common.tables import Table
 
 _ALL = "all"
 NO_REPLY = "no reply: "

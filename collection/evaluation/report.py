@@ -15,7 +15,7 @@ from typing import Any
 
 from collection.evaluation.summary import summarise
 from common.errors import UserError
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 from data.task import SITES_PORT, Task
 from data.trajectory import is_complete, list_trajectories, read_trajectory, split_folder_name
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.shown.tables import Table, print_table
 from common.significance import wilson
-from common.tables import Table, print_table
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import (

@@ -7,7 +7,7 @@ from collection.judges.endpoint.faults import RefusedError, UnclearReplyError
 from collection.judges.endpoint.reply_format import FormatName, next_format
 from collection.judges.verdicts.fence import PREFIX
 from collection.judges.verdicts.verdict import VerdictForm
-from common.terminal import in_short
+from common.shown.terminal import in_short
 from data.conversation import escape_special
 
 MAX_ASKED_AGAIN = 2

@@ -16,12 +16,12 @@ from collection.endpoints.keys import own_server_headers
 from collection.judges.endpoint.faults import JudgeFault
 from collection.judges.settled import settled_without_judge
 from collection.judges.verdicts.prompts import prompt_hash
-from common.bounded_http import BoundedClient
 from common.errors import UserError
-from common.retry import TransientError, retry
-from common.terminal import in_short
+from common.network.bounded_http import BoundedClient
+from common.network.retry import TransientError, retry
+from common.shown.terminal import in_short
 from data.outcome import Outcome, Verdict
-from data.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
+from data.samples.reward_model import INSTRUCTION, NO, YES, probability_of_yes, reward_model_turn
 from data.task import Task
 from data.trajectory import read_trajectory
 

@@ -13,8 +13,8 @@ from typing import Any
 from collection.judges.verdicts import prompts
 from collection.judges.verdicts.fence import unfenced
 from collection.judges.verdicts.verdict import GRADE, REASON, STATUS, VERDICT, VerdictForm
+from common.network.stand_in import CannotReplyError, Messages, text_of
 from common.seeds import draw
-from common.stand_in import CannotReplyError, Messages, text_of
 from environments.ground_truth import includes, normalize
 from environments.sites.content import Content, build
 from environments.sites.ground_truth import GroundTruth, ground_truth

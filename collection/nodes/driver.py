@@ -29,7 +29,7 @@ from collection.nodes.pieces import AHEAD, write
 from collection.nodes.reach import Reach
 from common.defaults import ROOT
 from common.errors import UserError
-from common.key_flags import ENDPOINT_KEY
+from common.options.key_flags import ENDPOINT_KEY
 from common.ray_cluster import cluster
 from common.ray_cluster.settings import is_own
 from data.task import Task

@@ -18,7 +18,7 @@ from collection.config.commands import CollectionConfig
 from collection.nodes.pieces import Piece, batches
 from common.defaults import ROOT
 from common.errors import UserError
-from common.key_flags import ENDPOINT_KEY
+from common.options.key_flags import ENDPOINT_KEY
 from common.processes import allow_many_descriptors, reach_own_hosts_directly
 from data.task import Task
 from environments.browser.chromium.reaper import Reaper

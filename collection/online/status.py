@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.files import write_json
-from common.terminal import printable
+from common.shown.terminal import printable
 
 _WINDOW_S = 600.0
 _QUIET_S = 60.0

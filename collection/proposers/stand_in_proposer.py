@@ -16,7 +16,7 @@ from typing import Any
 from collection.judges.stand_in_judge import said
 from collection.judges.verdicts.verdict import FEASIBLE
 from collection.proposers import prompts
-from common.stand_in import CannotReplyError, Messages, text_of
+from common.network.stand_in import CannotReplyError, Messages, text_of
 from environments.sites.content import Content, build
 from environments.sites.expert.reading import Element, NotUnderstoodError, Page, read_page
 from environments.sites.ground_truth import ground_truth

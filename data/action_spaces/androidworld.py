@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.files import parse_json
-from data.action import ActionError, Answer, GoBack, Restart, Wait
 from data.action_spaces.space import CannotRenderError, Parsed, PointSpace, writable
-from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
-from data.screen import PX, Point, Screen
+from data.actions.action import ActionError, Answer, GoBack, Restart, Wait
+from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.screen import PX, Point, Screen
 
 APP = "app:"
 """How an address begins that starts an app by its name."""

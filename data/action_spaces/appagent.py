@@ -9,10 +9,10 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from data.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Wait
 from data.action_spaces.space import ActionSpace, CannotRenderError, Parsed, writable
-from data.point_action import AnyAction, Press, Write
-from data.screen import Screen
+from data.actions.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Wait
+from data.actions.point_action import AnyAction, Press, Write
+from data.actions.screen import Screen
 
 COMPLETE = "success"
 _PROMPT = """\

@@ -11,12 +11,12 @@ parser, this one reads typed texts with commas and quotes in them.
 import re
 from collections.abc import Sequence
 
-from data.action import ActionError, Answer, GoBack, Restart
 from data.action_spaces.space import CannotRenderError, Parsed, PointSpace, writable
+from data.actions.action import ActionError, Answer, GoBack, Restart
+from data.actions.finger import scroll_by_finger
+from data.actions.point_action import AnyAction, ClickAt, DragAt, Press, ScrollAt, Write
+from data.actions.screen import REL1, Point, Screen
 from data.conversation import IMAGE, Conversation, StepText, Turn, escape_special
-from data.finger import scroll_by_finger
-from data.point_action import AnyAction, ClickAt, DragAt, Press, ScrollAt, Write
-from data.screen import REL1, Point, Screen
 
 TAP_PIXELS_SQUARED = 10
 COMPLETE, IMPOSSIBLE = "success", "failure"

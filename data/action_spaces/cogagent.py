@@ -8,10 +8,10 @@ Points are thousandths of the screen, right and down. A swipe has a direction on
 import re
 from collections.abc import Sequence
 
-from data.action import ActionError, Answer, GoBack, Restart
 from data.action_spaces.space import CannotRenderError, Parsed, PointSpace, writable
-from data.point_action import AnyAction, ClickAt, DragAt, Press, ScrollAt, Write
-from data.screen import REL1000, Point, Screen
+from data.actions.action import ActionError, Answer, GoBack, Restart
+from data.actions.point_action import AnyAction, ClickAt, DragAt, Press, ScrollAt, Write
+from data.actions.screen import REL1000, Point, Screen
 
 _PROMPT = """\
 You use a phone to carry out a task for a person. Each turn shows you a screenshot. You answer in exactly this form:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from data.action import ActionError, Answer, GoBack, Wait
 from data.action_spaces.tool_calls import Call, ToolCalls, no_words, tool
-from data.keys import press, shortcut
-from data.point_action import (
+from data.actions.action import ActionError, Answer, GoBack, Wait
+from data.actions.keys import press, shortcut
+from data.actions.point_action import (
     AnyAction,
     ClickAt,
     CloseTab,
@@ -19,7 +19,7 @@ from data.point_action import (
     SelectTab,
     Write,
 )
-from data.screen import REL1000, Point, Screen
+from data.actions.screen import REL1000, Point, Screen
 
 _POINT = ("array", "a point, [x, y]")
 _MOST_PRESSES = 20

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from data.action import ActionError, Answer, Wait
 from data.action_spaces.tool_calls import Call, ToolCalls, no_words, tool
-from data.keys import press, short_names, shortcut
-from data.point_action import AnyAction, Button, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
-from data.screen import REL1000, Screen
+from data.actions.action import ActionError, Answer, Wait
+from data.actions.keys import press, short_names, shortcut
+from data.actions.point_action import AnyAction, Button, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
+from data.actions.screen import REL1000, Screen
 
 _CLICKS: dict[str, tuple[Button, int]] = {
     "left_click": ("left", 1),

@@ -4,9 +4,9 @@ import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from data.actions.point_action import AnyAction
+from data.actions.screen import Scale, Screen
 from data.conversation import Conversation, StepText, build_conversation
-from data.point_action import AnyAction
-from data.screen import Scale, Screen
 
 ADVICE = """\
 How to work:

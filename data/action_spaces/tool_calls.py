@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from common.files import parse_json
-from data.action import ActionError
 from data.action_spaces.space import ADVICE, CannotRenderError, Parsed, PointSpace, writable
-from data.point_action import AnyAction
-from data.screen import Point, Scale, Screen
+from data.actions.action import ActionError
+from data.actions.point_action import AnyAction
+from data.actions.screen import Point, Scale, Screen
 
 Choice = TypeVar("Choice", bound=str)
 

@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from data.action import Click, Drag, Restart, Scroll, Type
 from data.action_spaces.space import ActionSpace, CannotRenderError
-from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
-from data.screen import Point, Screen
+from data.actions.action import Click, Drag, Restart, Scroll, Type
+from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.screen import Point, Screen
 
 SCROLLED = 2 / 3  # of the window, by `Scroll`
 _LINE = re.compile(r"""^\t*\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.MULTILINE)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from data.action import ActionError, Answer, Wait
 from data.action_spaces.space import ADVICE, CannotRenderError, Parsed, PointSpace
-from data.keys import press, short_names, shortcut
-from data.point_action import AnyAction, Button, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
-from data.screen import PX_RESIZED, Point, Screen
+from data.actions.action import ActionError, Answer, Wait
+from data.actions.keys import press, short_names, shortcut
+from data.actions.point_action import AnyAction, Button, ClickAt, DragAt, HoverAt, Press, ScrollAt, Write
+from data.actions.screen import PX_RESIZED, Point, Screen
 
 _PROMPT = """\
 You browse the web to carry out a task for a person. Each turn shows you a screenshot of the page as it is now. You \

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from data.action import ActionError, Answer, GoBack, Wait
 from data.action_spaces.tool_calls import Call, ToolCalls, no_words, tool
-from data.point_action import AnyAction, ClickAt, GoTo, ScrollAt, Write
-from data.screen import REL1000, Screen
+from data.actions.action import ActionError, Answer, GoBack, Wait
+from data.actions.point_action import AnyAction, ClickAt, GoTo, ScrollAt, Write
+from data.actions.screen import REL1000, Screen
 
 _SCROLLED = 2 / 3  # of the screen
 _ACTIONS = """\

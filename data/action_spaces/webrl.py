@@ -9,11 +9,11 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 
-from data.action import ActionError, Answer, Click, GoBack, Scroll, Type, Wait
 from data.action_spaces.space import ADVICE, ActionSpace, CannotRenderError, Parsed, writable
-from data.point_action import AnyAction, Press, SelectTab, Write
-from data.screen import Screen
-from data.simplified_html import simplified_html
+from data.actions.action import ActionError, Answer, Click, GoBack, Scroll, Type, Wait
+from data.actions.point_action import AnyAction, Press, SelectTab, Write
+from data.actions.screen import Screen
+from data.actions.simplified_html import simplified_html
 
 _PROMPT = """\
 You browse the web to carry out a task for a person. Each turn shows you the page as it is now, as simplified HTML in \

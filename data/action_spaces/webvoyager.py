@@ -1,11 +1,11 @@
-"""WebVoyager's actions on numbered elements: Thought and Action, in the grammar of `data/action.py`."""
+"""WebVoyager's actions on numbered elements: Thought and Action, in the grammar of `data/actions/action.py`."""
 
 from collections.abc import Sequence
 
-from data.action import Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait, parse_reply
 from data.action_spaces.space import ActionSpace, CannotRenderError, Parsed
-from data.point_action import AnyAction
-from data.screen import Screen
+from data.actions.action import Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait, parse_reply
+from data.actions.point_action import AnyAction
+from data.actions.screen import Screen
 
 ACTION_PROMPT = """\
 You browse the web to carry out a task for a person. Each turn shows you the page as it is now: {view}. You answer \

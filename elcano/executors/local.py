@@ -12,7 +12,7 @@ from pathlib import Path
 
 from common import progress
 from common.errors import UserError
-from common.own_services import is_up
+from common.network.own_services import is_up
 from common.processes import free_port
 from elcano.child import begin, kill
 from elcano.console import console, live_line

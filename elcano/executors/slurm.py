@@ -19,7 +19,7 @@ from pathlib import Path
 
 from common import progress
 from common.errors import UserError
-from common.own_services import is_up
+from common.network.own_services import is_up
 from common.processes import free_port, reach_own_hosts_directly
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command

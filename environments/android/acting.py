@@ -3,12 +3,12 @@
 import asyncio
 import functools
 
-from data.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.action_spaces.androidworld import APP
 from data.action_spaces.translate import SCROLLED
-from data.finger import scroll_by_finger
-from data.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
-from data.screen import Point
+from data.actions.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
+from data.actions.finger import scroll_by_finger
+from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.screen import Point
 from environments.android.device import AndroidDevice
 from environments.environment import Observation
 from environments.faults import PageError

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from data.screen import png_size
+from data.actions.screen import png_size
 from environments.android.adb import Adb, Held
 from environments.android.hierarchy import read_hierarchy
 from environments.faults import DeviceError, PageError

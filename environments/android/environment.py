@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from data.point_action import AnyAction
+from data.actions.point_action import AnyAction
 from data.task import Task
 from data.trajectory import FINAL_SCREEN
 from environments.android.acting import act

@@ -25,11 +25,11 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 import tyro
 
-from common.command_line import read
 from common.defaults import short
 from common.errors import UserError
-from common.limits import Checked, Port
-from common.tables import Table, print_table
+from common.options.command_line import read
+from common.options.limits import Checked, Port
+from common.shown.tables import Table, print_table
 from environments.apps.application import Application, chosen_apps, make_app
 from environments.apps.changes import digest
 from environments.apps.server import Server

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from common import cli
 from common.files import file_digest
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 from data.task import Task, write_tasks
 from environments.apps.application import Application, chosen_apps
 from environments.apps.templates import Split, State, make_task, parse

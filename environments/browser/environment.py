@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from data.action import Action, ActionError, GoBack
-from data.point_action import AnyAction, CloseTab, OpenTab, SelectTab
+from data.actions.action import Action, ActionError, GoBack
+from data.actions.point_action import AnyAction, CloseTab, OpenTab, SelectTab
 from data.task import Task
 from environments.browser.acting.actions import act
 from environments.browser.acting.effects import changes, looks_the_same

@@ -7,8 +7,8 @@ So it is in every action space; those with tabs have a list of them too.
 import asyncio
 import contextlib
 
-from data.action import CANNOT_EXECUTE, ActionError
-from data.point_action import CloseTab, OpenTab, SelectTab
+from data.actions.action import CANNOT_EXECUTE, ActionError
+from data.actions.point_action import CloseTab, OpenTab, SelectTab
 from environments.browser.chromium.cdp import RefusedError
 from environments.browser.page.page import Page
 from environments.browser.page.settle import settle

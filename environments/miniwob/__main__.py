@@ -5,7 +5,7 @@ import dataclasses
 import uvicorn
 
 from common import cli
-from common.limits import Checked, Port
+from common.options.limits import Checked, Port
 from common.processes import listen
 from data.task import SITES_PORT
 from environments.miniwob.app import HOST, create_app

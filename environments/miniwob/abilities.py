@@ -12,7 +12,7 @@ from pathlib import Path
 
 from common import cli
 from common.files import read_object, write_atomic, write_json
-from common.limits import Checked
+from common.options.limits import Checked
 from common.processes import served
 from data.action_spaces import action_space, action_space_names
 from data.observation import Mode, Visibility

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from common import cli
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
 from data.task import SITES_PORT, Task, write_tasks
 from environments.miniwob.abilities import doable
 from environments.miniwob.world import World

@@ -1,11 +1,11 @@
 """What MiniWoB++'s tasks need beside clicks on elements and text in fields, read in their pages' sources; and whether
 an action space has it."""
 
-from data.action import Drag
 from data.action_spaces import action_space
 from data.action_spaces.space import ActionSpace, CannotRenderError
-from data.point_action import AnyAction, DragAt, HoverAt
-from data.screen import Point, Screen
+from data.actions.action import Drag
+from data.actions.point_action import AnyAction, DragAt, HoverAt
+from data.actions.screen import Point, Screen
 
 NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("bisect-angle", "circle-center", "find-midpoint", "right-angle", "grid-coordinate"), ("place",)),

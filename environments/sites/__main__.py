@@ -17,7 +17,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 import uvicorn
 
-from common.limits import Checked, Port, at_least
+from common.options.limits import Checked, Port, at_least
 from common.processes import listen
 from data.task import SITES_PORT
 from environments.sites.app import SITES, create_app

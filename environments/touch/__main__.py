@@ -15,7 +15,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 import uvicorn
 
-from common.limits import Checked, Port
+from common.options.limits import Checked, Port
 from common.processes import listen
 from data.task import SITES_PORT
 from environments.touch.app import HOST, create_app

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from data.action import ActionError
+from data.actions.action import ActionError
 from environments.browser.acting.history import go_back
 from environments.browser.acting.keyboard import ENTER, press
 from environments.browser.chromium.cdp import RefusedError

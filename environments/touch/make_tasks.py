@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 from common import cli
-from common.limits import Checked, between
+from common.options.limits import Checked, between
 from data.task import Task, write_tasks
 from environments.touch.families import FAMILIES
 from environments.touch.families.family import SPLITS

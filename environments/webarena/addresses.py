@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.errors import UserError
-from common.terminal import in_short
+from common.shown.terminal import in_short
 from environments.browser.gate.url_policy import host_and_port
 
 # The sites by the names of WebArena's environment variables; a file says `__SHOPPING__` and so on.

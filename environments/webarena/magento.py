@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 import httpx
 
-from common.bounded_http import BoundedAsyncClient
 from common.errors import UserError
-from common.fields import fits
-from common.terminal import in_short
+from common.network.bounded_http import BoundedAsyncClient
+from common.options.fields import fits
+from common.shown.terminal import in_short
 from environments.faults import PageError
 
 ADDRESS, LOGIN = "SHOPPING", "SHOPPING_API_LOGIN"

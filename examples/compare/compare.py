@@ -24,12 +24,12 @@ from typing import Annotated, Any
 
 from common import cli
 from common.defaults import EXPLORATION_TASKS, TEST_TASKS
-from common.drawing import drawing
 from common.errors import UserError
 from common.files import link_tree, write_json
-from common.limits import Checked, at_least
+from common.options.limits import Checked, at_least
+from common.shown.drawing import drawing
+from common.shown.tables import Table, print_table
 from common.significance import compare
-from common.tables import Table, print_table
 from data.trajectory import list_trajectories
 from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
@@ -37,7 +37,7 @@ from elcano.folders import working_in
 from elcano.recipe import Recipe, Round, load_recipe, remember_recipe
 from elcano.report import Result, mean_of, said, write_report
 from elcano.rounds import Stages, run_rounds
-from elcano.stage import Logbook
+from elcano.stages.stage import Logbook
 
 EXAMPLES = Path(__file__).resolve().parent.parent
 ALGORITHMS = ("sft", "filtered_bc", "pae", "digirl", "webrl", "digiq", "grpo")

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from common import cli
-from common.drawing import drawing
 from common.errors import UserError
 from common.files import read_json, write_json
+from common.shown.drawing import drawing
+from common.shown.tables import Table, print_table
 from common.significance import wilson
-from common.tables import Table, print_table
 
 COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#777777")
 

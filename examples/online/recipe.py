@@ -6,34 +6,59 @@ WARM_START=FOLDER elcano online examples/online/recipe.py --output_dir runs/onli
 
 import os
 from pathlib import Path
+from typing import Any
 
 from common.defaults import EXPLORATION_TASKS
+from common.errors import UserError
 from elcano.online import OnlineRecipe
 from server.config import ServerConfig
 
-_GROUPS = {"filtered_bc": {"group_size": 6, "groups_per_step": 4}, "grpo": {"group_size": 8, "groups_per_step": 6}}
-_LEARNING = {
-    "filtered_bc": {"lr": 2e-4, "global_batch_size": 8},
+_IMITATION = {"lr": 2e-4, "global_batch_size": 8}
+"""Of those that learn the likelihood of some steps."""
+_CRITIC = {"critic": "monte_carlo", "critic_folds": 3, "critic_width": 128, "critic_lr": 1e-3}
+LEARNING: dict[str, dict[str, Any]] = {
+    "filtered_bc": _IMITATION,
     "grpo": {"lr": 1e-4, "global_batch_size": 16, "algorithm_options": "normalizer=trajectory"},
-    "pae": {"lr": 1e-4, "global_batch_size": 16, "replay_groups": 24},
+    "grpo-decoupled": {
+        **{"algorithm": "grpo", "lr": 1e-4, "global_batch_size": 16},
+        "algorithm_options": "normalizer=trajectory,ratio=decoupled",
+    },
+    "pae": {**_IMITATION, "replay_groups": 24},
     "digirl": {
-        **{"lr": 1e-4, "global_batch_size": 16, "replay_groups": 12, "critic": "monte_carlo"},
+        **{**_IMITATION, "replay_groups": 12, "ppo_epochs": 2, **_CRITIC},
         "algorithm_options": "quantile=0.5,horizon=8",
     },
-    "webrl": {"lr": 1e-4, "global_batch_size": 16, "critic": "monte_carlo"},
+    "webrl": {"lr": 1e-4, "global_batch_size": 16, **_CRITIC},
 }
+"""Flags of the trainer by what it learns by: an algorithm's name, or one with something changed."""
 
 
 def online() -> OnlineRecipe:
     """Filtered BC; ALGORITHM in the environment for another one. SEED: of the rollouts and of the trainer. MAX_LAG=0:
     nobody browses on while the trainer learns."""
-    algorithm, seed = os.environ.get("ALGORITHM") or "filtered_bc", int(os.environ.get("SEED") or 0)
-    max_lag = int(os.environ.get("MAX_LAG") or 2)
-    groups, learning = _GROUPS.get(algorithm, _GROUPS["grpo"]), _LEARNING.get(algorithm, _LEARNING["grpo"])
+    return made(
+        os.environ.get("ALGORITHM") or "filtered_bc",
+        Path(os.environ.get("WARM_START") or "runs/online/warm_start/IL/policy"),
+        EXPLORATION_TASKS,
+        int(os.environ.get("SEED") or 0),
+        int(os.environ.get("MAX_LAG") or 2),
+    )
+
+
+def made(name: str, policy: Path, tasks: Path, seed: int = 0, max_lag: int = 2) -> OnlineRecipe:
+    """Of one of `LEARNING`.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    if name not in LEARNING:
+        raise UserError(f"{name}: is not learned online here; there are {', '.join(LEARNING)}")
+    learning = {"algorithm": name, **LEARNING[name]}
+    groups = {"group_size": 6, "groups_per_step": 4} if name == "filtered_bc" else _GROUPS
     return OnlineRecipe(
-        policy=Path(os.environ.get("WARM_START") or "runs/online/warm_start/IL/policy").resolve(),
+        policy=policy.resolve(),
         convertor="idefics2",
-        tasks=EXPLORATION_TASKS,
+        tasks=tasks,
         serving=ServerConfig(max_new_tokens=128),
         collection={
             **groups,
@@ -41,9 +66,12 @@ def online() -> OnlineRecipe:
             **{"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 12},
         },
         training={
-            **{"algorithm": algorithm, "groups_per_step": groups["groups_per_step"], "max_lag": max_lag, "seed": seed},
+            **{"groups_per_step": groups["groups_per_step"], "max_lag": max_lag, "seed": seed},
             **learning,
             **{"batch_size": 2, "adam_beta2": 0.95},
             **{"tp": 1, "dp": 1, "pr": "fp32", "ac": "none", "seq_len": 4096, "image_num": 1, "num_workers": 0},
         },
     )
+
+
+_GROUPS = {"group_size": 8, "groups_per_step": 6}

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.fields import is_number
 from common.files import read_json
+from common.options.fields import is_number
 
 CONFIG_FILE = "adapter_config.json"
 _USED = {

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from common.errors import UserError
-from data.changed_screen import QUESTION, with_question
 from data.conversation import IMAGE, split_marks
-from data.reward_model import NO
+from data.samples.changed_screen import QUESTION, with_question
+from data.samples.reward_model import NO
 from models.images import ImageEncoder
 from models.text import Tokenized, check_template, end_of_reply, escape_around_marks, render, special_tokens, tokenize
 from models.tokens.reply_spans import Span, mask_of, reply_span

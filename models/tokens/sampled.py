@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from common.errors import UserError
-from common.fields import fits, is_number
+from common.options.fields import fits, is_number
 from data.sampling import drawn_otherwise
 from models.images import ImageEncoder
 from models.text import decode_reply, escape, escape_around_marks

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import httpx
 
-from common.bounded_http import BoundedAsyncClient, BoundedClient
 from common.errors import UserError
 from common.files import parse_json
+from common.network.bounded_http import BoundedAsyncClient, BoundedClient
 from common.processes import die_with_parent
 
 log = logging.getLogger("elcano.server")

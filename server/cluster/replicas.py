@@ -19,8 +19,8 @@ import httpx
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
-from common.bounded_http import BoundedAsyncClient, bounded
 from common.errors import UserError
+from common.network.bounded_http import BoundedAsyncClient, bounded
 from server.cluster.fleet import CONNECT_S, COUNTS, Fleet, Replica, said_health
 from server.protocols.errors import KINDS, Kind, error_event, no_such_url, refusal
 from server.protocols.metrics import ReplicasMetrics, render

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import torch
 
-from common.limits import between
+from common.options.limits import between
 from data.sampling import SamplingDefaults
 
 LEAST_TOP_P = 1e-6

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from common.errors import UserError
-from common.limits import LimitError
+from common.options.limits import LimitError
 from server.engine.reply_form.request_error import RequestError, UnknownModelError
 from server.engine.sequence import DeadlineError, EngineBusyError, EngineDeadError, MemoryFullError
 from server.service import ReloadingError

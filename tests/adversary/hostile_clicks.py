@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from data.action import ActionError, Click, Drag, Type
-from data.point_action import ClickAt, Write
-from data.screen import Point
+from data.actions.action import ActionError, Click, Drag, Type
+from data.actions.point_action import ClickAt, Write
+from data.actions.screen import Point
 from environments.browser.acting import actions, at_points, fill
 from environments.browser.fleet import Fleet
 from environments.browser.observation.observe import observe

@@ -4,7 +4,7 @@
 
 A client ends with an answer, or with one line of an error of its own, and without memory to speak of. Each says how
 many of its time-outs it may take, with 10 % more: one for each question that it asks, and two and a half where it asks
-again (`common/retry.py`), pauses apart, which are none here.
+again (`common/network/retry.py`), pauses apart, which are none here.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from collection.judges.endpoint.reply_cache import ReplyCache
 from collection.judges.reward_model import RewardModelJudge
 from collection.proposers.filters import model_says_feasible
 from collection.proposers.sources import from_names
-from common import own_services, retry
-from common.bounded_http import BoundedAsyncClient, BoundedClient
 from common.errors import UserError
+from common.network import own_services, retry
+from common.network.bounded_http import BoundedAsyncClient, BoundedClient
 from data.conversation import StepText
 from data.task import Task
 from environments.faults import PageError

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from data.grounding import read_grounding
+from data.samples.grounding import read_grounding
 from tests.adversary.specimens import Reading, Specimen
 from tests.toolkits.research_fixtures import RESEARCH
 from tests.toolkits.test_devtools_recorder import STEPS

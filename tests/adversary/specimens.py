@@ -21,13 +21,13 @@ from collection.evaluation import summary
 from collection.evaluation.auto_eval import judge_all, tasks_in
 from collection.judges.endpoint.ledger import Budget, Ledger
 from collection.judges.webarena import WebArenaJudge
-from data import columns
 from data.action_spaces import NUMBERS
 from data.correction import Corrections, read_corrections, write_corrections
 from data.images import opened, to_rgb
-from data.legacy import unpickle_images
 from data.outcome import Outcome, Verdict
-from data.shard import read_manifest, read_shard
+from data.shards import columns
+from data.shards.legacy import unpickle_images
+from data.shards.shard import read_manifest, read_shard
 from data.task import read_tasks
 from data.trajectory import list_trajectories, read_trajectory
 from elcano.report import read_results
@@ -57,8 +57,8 @@ from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe
 from toolkits.trajectories.rollouts import read_rollouts
 from training.checkpoints.state_file import read_state
 from viewer.answers import Answers
+from viewer.catalog.index import Index
 from viewer.export import export_runs
-from viewer.index import Index
 
 Reading = Callable[[Path, Path], Any]
 """Of (the folder with the specimen, an empty folder for what is made of it)."""

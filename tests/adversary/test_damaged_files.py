@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from common.terminal import error_line
+from common.shown.terminal import error_line
 from tests.adversary.damage import damaged, hostile
 from tests.adversary.interchange_specimens import INTERCHANGE
 from tests.adversary.refusals import StillReadingError, limits

@@ -22,7 +22,7 @@ from tests.toolkits.trajectories import write_trajectory
 from tests.viewer.conftest import TOKEN
 from viewer import app as viewer_app
 from viewer.answers import Answers
-from viewer.index import Index
+from viewer.catalog.index import Index
 
 WORKS = ("/film", "/export", "/screenshot", "/thumbnail", "/answer/trajectory", "/answer/state", "/viewer.css")
 _ASK = "import sys, urllib.request as u; print(u.urlopen(u.Request(sys.argv[1], method=sys.argv[2])).status)"

@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.columns import ColumnFiles, print_columns, read_record, read_rows, write_columns
-from data.parquet.parquet_file import iter_batches, read_table
+from data.shards.columns import ColumnFiles, print_columns, read_record, read_rows, write_columns
+from data.shards.parquet.parquet_file import iter_batches, read_table
 from tests.adversary.damage import damaged
 from tests.adversary.refusals import refusal
 

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from data.image_check import check_image
-from data.shard import read_shard
-from data.tar import scan
+from data.shards.shard import read_shard
+from data.shards.tar import scan
 from tests.adversary.refusals import limits, refusal
 from tests.toolkits.trajectories import screenshot
 from training.samples.pictures import read_picture

@@ -24,8 +24,8 @@ from collection.config.endpoint import Prompt
 from collection.judges.endpoint.endpoint import Endpoint
 from collection.judges.endpoint.ledger import Budget, Ledger
 from collection.judges.endpoint.reply_cache import ReplyCache
-from common.bounded_http import MAX_ANSWER_BYTES, AnswerTooLargeError, BoundedAsyncClient, BoundedClient
-from common.terminal import in_short
+from common.network.bounded_http import MAX_ANSWER_BYTES, AnswerTooLargeError, BoundedAsyncClient, BoundedClient
+from common.shown.terminal import in_short
 from data.conversation import StepText
 from data.task import Task
 from environments.faults import PageError
@@ -183,7 +183,7 @@ def test_a_server_whose_time_runs_out_is_not_waited_for_six_times(monkeypatch: p
 
 def test_a_server_that_fails_late_each_time_is_not_waited_for_six_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collection.agent.policy.REPLY_TIMEOUT_S", 2.0)
-    monkeypatch.setattr("common.retry.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("common.network.retry.FIRST_PAUSE_S", 0.01)
     asked = []
 
     def answer(request: object) -> tuple[int, object]:
@@ -211,7 +211,7 @@ def test_cookies_are_not_collected() -> None:
 @pytest.mark.parametrize("policy", get_args(Prompt))
 def test_an_answer_of_very_many_choices_holds_up_no_other_session(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The openai package takes seconds to look at them, in which no browser is spoken to."""
-    monkeypatch.setattr("common.retry.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("common.network.retry.FIRST_PAUSE_S", 0.01)
 
     def seconds(num_choices: int, said: str) -> float:
         answer = {"choices": [{"message": {}}] * num_choices}

@@ -12,8 +12,8 @@ import uvicorn
 from fastapi.responses import JSONResponse
 
 from collection.judges.stand_in_judge import reply
+from common.network.stand_in import completion, create_app
 from common.processes import listen
-from common.stand_in import completion, create_app
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from data.action import Click
+from data.actions.action import Click
 from data.task import Task
 from environments.browser.acting.actions import act
 from environments.browser.gate import gate as gate_module

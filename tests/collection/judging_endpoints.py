@@ -9,7 +9,7 @@ from typing import Any, Literal
 import fastapi
 from fastapi.responses import JSONResponse
 
-from common.stand_in import Messages, completion, text_of
+from common.network.stand_in import Messages, completion, text_of
 from tests.collection.endpoints import in_a_thread
 
 Kind = Literal["schema", "object", "refuses", "unprocessable", "fails", "ignores"]

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from common import cli
 from common.files import write_json
-from common.limits import Checked, above, at_least
+from common.options.limits import Checked, above, at_least
 from data.task import Task, read_tasks, write_tasks
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from tests.collection.node_chaos import NODES, Machines, Run, begin_machines, ray_flags

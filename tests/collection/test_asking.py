@@ -18,8 +18,8 @@ from collection.judges.endpoint.ledger import Budget, Ledger
 from collection.judges.endpoint.reply_cache import ReplyCache
 from collection.judges.verdicts.fence import fenced, unfenced
 from collection.judges.verdicts.verdict import GRADE, STATUS, VERDICT
-from common import retry
-from common.stand_in import text_of
+from common.network import retry
+from common.network.stand_in import text_of
 from data.outcome import Verdict
 from tests.collection.judge_replies import HOSTILE_REPLIES, WORDS, honest_replies
 from tests.collection.judging_endpoints import Said, case_of, judging

@@ -26,7 +26,7 @@ from tests.toolkits.trajectories import write_trajectory
 from toolkits.convert_trajectories_to_json import Config, main, sort_out
 from toolkits.make_reward_model_data import make_sample
 from toolkits.trajectories.rollouts import read_rollouts
-from viewer.heads import read_head
+from viewer.catalog.heads import read_head
 from viewer.runs import count
 
 TRUTH = {"eval_types": ["string_match"], "reference_answers": {"must_include": ["blue"]}}

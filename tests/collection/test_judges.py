@@ -14,8 +14,8 @@ from collection.judges.asking import MAX_ASKED_AGAIN
 from collection.judges.judging import judge_once
 from collection.judges.named import make_judge
 from collection.judges.noisy import NoisyJudge
-from common import retry
 from common.errors import UserError
+from common.network import retry
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, read_outcome, read_trajectory

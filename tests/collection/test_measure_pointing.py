@@ -11,7 +11,7 @@ import pytest
 from collection.evaluation.pointing import Pointed, report
 from collection.measure_pointing import PointingConfig, _layout, main
 from common.errors import UserError
-from common.stand_in import completion
+from common.network.stand_in import completion
 from environments.browser.page.page import Viewport
 from tests.answering import Request, answering
 from tests.toolkits.research_fixtures import pictures

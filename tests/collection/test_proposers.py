@@ -13,8 +13,8 @@ from collection.proposers.leaks import TestSplit
 from collection.proposers.parsing import parse_proposals
 from collection.proposers.similarity import Known
 from collection.proposers.stand_in_proposer import reply
-from common import retry
 from common.errors import UserError
+from common.network import retry
 from data.outcome import Outcome, Verdict
 from data.task import Task, read_tasks, write_tasks
 from data.trajectory import write_outcome

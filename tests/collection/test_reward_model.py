@@ -6,7 +6,7 @@ import pytest
 
 from collection.judges.endpoint.faults import JudgeFault
 from collection.judges.reward_model import RewardModelJudge
-from common import retry
+from common.network import retry
 from data.outcome import Outcome, Verdict
 from data.trajectory import write_outcome
 from tests.answering import Request, answering

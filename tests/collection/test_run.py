@@ -18,10 +18,10 @@ import pytest
 from PIL import Image
 
 from common.errors import UserError
+from common.network.stand_in import completion
 from common.processes import free_port
 from common.seeds import derive_seed
-from common.stand_in import completion
-from data.action import CANNOT_EXECUTE, FORMAT_ERROR
+from data.actions.action import CANNOT_EXECUTE, FORMAT_ERROR
 from data.trajectory import is_complete, read_outcome, read_trajectory
 from environments.browser.chromium import launch
 from tests.answering import Request, answering

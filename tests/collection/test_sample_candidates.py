@@ -19,9 +19,9 @@ from collection.config.commands import CandidatesConfig
 from collection.sample_candidates import actions_of, main, screen_of
 from common.errors import UserError
 from data.action_spaces import NUMBERS, action_space
-from data.columns import read_record
-from data.rewarded_step import reward_fields
-from data.shard import Sample, read_manifest, read_shard
+from data.samples.rewarded_step import reward_fields
+from data.shards.columns import read_record
+from data.shards.shard import Sample, read_manifest, read_shard
 from tests import tiny
 from tests.answering import Request, answering
 from tests.conftest import ROOT

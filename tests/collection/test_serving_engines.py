@@ -14,7 +14,7 @@ from collection.agent.chat_policy import ChatPolicy
 from collection.agent.documents import DocumentReader
 from collection.agent.policy import Completion, PolicyError, Sampling
 from common.errors import UserError
-from common.retry import MAX_ATTEMPTS
+from common.network.retry import MAX_ATTEMPTS
 from data.conversation import StepText, build_conversation
 from data.task import Task
 from data.trajectory import read_trajectory
@@ -140,7 +140,7 @@ def test_an_answer_without_a_reply_is_asked_for_again(
     make: Callable[[Dialect], Engine], monkeypatch: pytest.MonkeyPatch, body: str, said: str
 ) -> None:
     """Gateways report an engine's error with HTTP 200."""
-    monkeypatch.setattr("common.retry.FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("common.network.retry.FIRST_PAUSE_S", 0.01)
     engine = make("vllm")
     engine.faults = [body]
     with serving(engine) as url:

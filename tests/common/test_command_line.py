@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from common.cli import guarded
-from common.command_line import read
 from common.errors import UserError
-from common.switch import AutoSwitch, Switch
-from common.terminal import in_short
+from common.options.command_line import read
+from common.options.switch import AutoSwitch, Switch
+from common.shown.terminal import in_short
 from elcano.cli import Command
 
 ROOT = Path(__file__).resolve().parents[2]

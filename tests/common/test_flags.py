@@ -9,8 +9,8 @@ import pytest
 from collection.config.commands import CandidatesConfig, ExplorationConfig, RunConfig
 from collection.config.judging import JudgeFlags
 from common.cli import parse
-from common.fields import kinds_of
-from common.flags import flags, narrowed, variables
+from common.options.fields import kinds_of
+from common.options.flags import flags, narrowed, variables
 from server.config import ServerConfig
 from training.config import parse as parse_training
 from training.options import TrainingOptions

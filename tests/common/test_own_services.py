@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from common import own_services
-from common.own_services import answer_of, is_up
+from common.network import own_services
+from common.network.own_services import answer_of, is_up
 from tests.adversary.unruly_servers import SERVERS, opening
 from tests.answering import answering
 

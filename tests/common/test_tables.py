@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 
 WIDTHS = range(40, 201, 8)
 LONG = "ec2-3-131-244-37.us-east-2.compute.amazonaws.com"

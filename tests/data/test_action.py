@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from data.action import (
+from data.actions.action import (
     CANNOT_EXECUTE,
     FORMAT_ERROR,
     ActionError,

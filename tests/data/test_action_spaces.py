@@ -7,11 +7,11 @@ import time
 import pytest
 
 from common.errors import UserError
-from data.action import ActionError, Answer, Click, Drag, GoBack, Scroll, Type, Wait
 from data.action_spaces import action_space, action_space_names
 from data.action_spaces.space import CannotRenderError
 from data.action_spaces.translate import Page, fold, translate
-from data.point_action import (
+from data.actions.action import ActionError, Answer, Click, Drag, GoBack, Scroll, Type, Wait
+from data.actions.point_action import (
     ActionRecord,
     ClickAt,
     CloseTab,
@@ -24,7 +24,7 @@ from data.point_action import (
     SelectTab,
     Write,
 )
-from data.screen import Point, Screen
+from data.actions.screen import Point, Screen
 
 SCREEN = Screen((1280, 1000), (1280, 1000))
 AT, THERE = Point(640, 500), Point(320, 250)

@@ -8,7 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.columns import ColumnFiles, write_columns
+from data.shards.columns import ColumnFiles, write_columns
 
 
 def write(path: Path, **columns: Any) -> Path:

@@ -2,7 +2,7 @@
 
 import json
 
-from data.action import CANNOT_EXECUTE
+from data.actions.action import CANNOT_EXECUTE
 from data.conversation import StepText, build_chat, build_conversation
 from data.trajectory import read_trajectory
 

@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import UserError
 from data.names import check_name
-from data.shard import Sample
+from data.shards.shard import Sample
 from data.task import Task
 from data.trajectory import read_trajectory
 from data.trajectory_writer import TrajectoryWriter

@@ -2,14 +2,14 @@
 
 import pytest
 
-from data.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Wait
 from data.action_spaces import action_space, known_space
 from data.action_spaces.autoui import observation
 from data.action_spaces.space import CannotRenderError
 from data.action_spaces.translate import Page, translate
+from data.actions.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Wait
+from data.actions.point_action import ActionRecord, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.screen import Point, Screen
 from data.conversation import StepText
-from data.point_action import ActionRecord, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
-from data.screen import Point, Screen
 
 SCREEN = Screen((412, 915), (412, 915))
 AT, THERE, MIDDLE = Point(103, 366), Point(206, 183), Point(206, 457.5)

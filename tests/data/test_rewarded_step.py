@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from data.rewarded_step import RewardedStep, discounted_returns, place_fields, reward_fields
+from data.samples.rewarded_step import RewardedStep, discounted_returns, place_fields, reward_fields
 
 IDS = [f"Shop--00003--run2--r04--step{number:02d}" for number in (1, 2, 3)]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from data.action import ActionError
-from data.screen import PX_RESIZED, REL1000, Screen, resized
+from data.actions.action import ActionError
+from data.actions.screen import PX_RESIZED, REL1000, Screen, resized
 
 SCREEN = Screen((1280, 1000), (1280, 1000))
 

@@ -11,9 +11,9 @@ import xxhash
 from PIL import Image
 
 from common.errors import UserError
-from data.legacy import read_legacy_tar, unpickle_images
-from data.shard import Sample, read_manifest, read_shard, task_of, write_shards
-from data.tar import TarWriter, _make_header, _tarfile_header, scan
+from data.shards.legacy import read_legacy_tar, unpickle_images
+from data.shards.shard import Sample, read_manifest, read_shard, task_of, write_shards
+from data.shards.tar import TarWriter, _make_header, _tarfile_header, scan
 
 
 def _png(color: int) -> bytes:

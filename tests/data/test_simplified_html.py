@@ -1,6 +1,6 @@
 """A tree as simplified HTML: what can be used has its label as id, fields their values, and text opens no element."""
 
-from data.simplified_html import simplified_html
+from data.actions.simplified_html import simplified_html
 
 TREE = """\
 [1] RootWebArea 'Shop - "Home"' focused: True

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from common.errors import UserError
-from data.action import CANNOT_EXECUTE
+from data.actions.action import CANNOT_EXECUTE
 from data.outcome import Outcome, Verdict
 from data.task import Task
 from data.trajectory import (

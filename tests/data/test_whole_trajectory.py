@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
+from data.actions.screen import screen_text
 from data.conversation import StepText, build_conversation
-from data.screen import screen_text
-from data.whole_trajectory import EARLIER, join_steps, split_steps
+from data.samples.whole_trajectory import EARLIER, join_steps, split_steps
 
 SCREEN = screen_text(("0, in front: http://shop/",))
 

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 from safetensors.numpy import load_file
 
-from data.columns import read_record
+from data.shards.columns import read_record
 from data.task import read_tasks, write_tasks
 from tests.conftest import ROOT
 

@@ -8,7 +8,7 @@ from elcano.executors.executor import Command
 from elcano.recipe import load_recipe
 from elcano.resources import Resources
 from elcano.rounds import Stages, draw_tasks
-from elcano.stage import Logbook
+from elcano.stages.stage import Logbook
 from tests.conftest import ROOT
 
 

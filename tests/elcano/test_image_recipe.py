@@ -10,8 +10,8 @@ from elcano.executors.local import Executor
 from elcano.recipe import load_recipe
 from elcano.resources import Resources
 from elcano.rounds import Stages
-from elcano.services import policy_server
-from elcano.stage import Logbook
+from elcano.stages.services import policy_server
+from elcano.stages.stage import Logbook
 from server.config import ServerConfig
 from tests import tiny
 from tests.conftest import ROOT

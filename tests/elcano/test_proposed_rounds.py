@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from data.columns import read_rows
+from data.shards.columns import read_rows
 from data.task import read_tasks, write_tasks
 from elcano.recipe import load_recipe
 from tests.conftest import ROOT

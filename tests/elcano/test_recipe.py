@@ -11,13 +11,13 @@ import pytest
 from collection.config.commands import CandidatesConfig
 from common.errors import UserError
 from common.files import read_json, write_json
-from elcano import columns
-from elcano.columns import candidates_of, check_algorithms
 from elcano.executors.executor import load_executor
 from elcano.recipe import load_recipe, remember_recipe
 from elcano.resources import Needs, Resources
 from elcano.rounds import Stages, draw_tasks
-from elcano.stage import Logbook
+from elcano.stages import columns
+from elcano.stages.columns import candidates_of, check_algorithms
+from elcano.stages.stage import Logbook
 from tests import forked
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from common import command_line
+from common.options import command_line
 from elcano import scripts
 from tests.conftest import ROOT
 

@@ -192,7 +192,7 @@ def test_what_uses_a_service_on_loopback_runs_beside_it(slurm: Cluster, tmp_path
 def test_services_that_a_killed_run_left_are_ended(slurm: Cluster, spawn: Callable, tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path\n"
-        "from elcano.executors.executor import load_executor; from elcano.services import embedded_teacher\n"
+        "from elcano.executors.executor import load_executor; from elcano.stages.services import embedded_teacher\n"
         "with embedded_teacher(load_executor('slurm'), Path(sys.argv[1])) as url:\n"
         "    print(url, flush=True); time.sleep(float(sys.argv[2]))\n"
     )

@@ -21,7 +21,7 @@ from elcano.console import line, live_line
 from elcano.executors.executor import Command, load_executor, python
 from elcano.executors.local import Executor, last_words
 from elcano.resources import Resources
-from elcano.stage import Logbook
+from elcano.stages.stage import Logbook
 from tests.conftest import ROOT
 
 
@@ -64,7 +64,7 @@ def test_a_failed_command_tells_its_last_words(tmp_path):
 
 def test_a_stage_within_another_is_counted_once(tmp_path, monkeypatch):
     clock = iter([10.0, 11.0, 15.0, 15.5, 17.5, 20.0])
-    monkeypatch.setattr("elcano.stage.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("elcano.stages.stage.time.monotonic", lambda: next(clock))
     logbook = Logbook(tmp_path)
     with logbook.stage("optim-1/explore"):
         for name in ("IL/test", "IL-gray/test"):
@@ -143,7 +143,7 @@ def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv("NO_PROXY", "intranet,localhost")
     script = (
-        "import os, sys; from pathlib import Path; from common import cli; from elcano import services\n"
+        "import os, sys; from pathlib import Path; from common import cli; from elcano.stages import services\n"
         "from elcano.executors import local\n"
         "local.START_TIMEOUT_S = 20\n"
         "def main(log):\n"

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 from fastapi.testclient import TestClient
 
-from data.action import Click, Restart, Scroll
-from data.point_action import AnyAction, Press, Write
+from data.actions.action import Click, Restart, Scroll
+from data.actions.point_action import AnyAction, Press, Write
 from environments.touch.app import HOST, create_app, start_path
 
 _VOID = {"input", "meta", "link"}

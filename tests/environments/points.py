@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from data.action_spaces import action_space
-from data.point_action import AnyAction, ClickAt, GoTo
-from data.screen import Point
+from data.actions.point_action import AnyAction, ClickAt, GoTo
+from data.actions.screen import Point
 from data.task import Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment

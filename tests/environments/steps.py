@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from data.action import ActionError, Click, Type
+from data.actions.action import ActionError, Click, Type
 from environments.browser.acting.actions import act
 from environments.browser.observation.observe import observe
 from tests.environments.conftest import OneBrowser

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from data.action import CANNOT_EXECUTE, ActionError, Click, GoBack, Restart, Scroll, Wait
+from data.actions.action import CANNOT_EXECUTE, ActionError, Click, GoBack, Restart, Scroll, Wait
 from tests.environments.conftest import OneBrowser
 from tests.environments.steps import click, do, write
 from tests.environments.website import find

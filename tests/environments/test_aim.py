@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from data.action import ActionError, Drag
-from data.point_action import Write
+from data.actions.action import ActionError, Drag
+from data.actions.point_action import Write
 from environments.browser.acting.actions import act
 from environments.browser.acting.aim import aim, disarm, guard_others, press
 from environments.browser.acting.keyboard import keystrokes

@@ -14,9 +14,9 @@ import pytest
 
 from common.errors import UserError
 from common.processes import free_port
-from data.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Type
-from data.point_action import ClickAt, DragAt, GoTo, HoverAt, Press, ScrollAt, Write
-from data.screen import Point
+from data.actions.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Type
+from data.actions.point_action import ClickAt, DragAt, GoTo, HoverAt, Press, ScrollAt, Write
+from data.actions.screen import Point
 from data.task import Task
 from environments.android import devices as devices_module
 from environments.android.adb import Adb

@@ -13,7 +13,7 @@ import pytest
 
 from common.errors import UserError
 from common.processes import free_port
-from data.action import parse_reply
+from data.actions.action import parse_reply
 from data.conversation import StepText, build_chat
 from data.task import Task
 from environments.apps.application import app_names, make_app

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from data.action import GoBack
 from data.action_spaces import action_space, action_space_names
-from data.point_action import ClickAt, CloseTab, DragAt, GoTo, OpenTab, Press, ScrollAt, SelectTab, Write
-from data.screen import Point
+from data.actions.action import GoBack
+from data.actions.point_action import ClickAt, CloseTab, DragAt, GoTo, OpenTab, Press, ScrollAt, SelectTab, Write
+from data.actions.screen import Point
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.page.context import Context

@@ -7,9 +7,9 @@ from http.server import ThreadingHTTPServer
 
 import pytest
 
-from data.action import ActionError, Scroll
-from data.point_action import ClickAt, ScrollAt, Write
-from data.screen import Point
+from data.actions.action import ActionError, Scroll
+from data.actions.point_action import ClickAt, ScrollAt, Write
+from data.actions.screen import Point
 from environments.browser.acting.actions import act
 from environments.browser.chromium import launch
 from environments.browser.observation.observe import observe

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from data.action import Click, Type
+from data.actions.action import Click, Type
 from data.trajectory import read_trajectory
 from environments.browser.acting.actions import act
 from environments.browser.observation.frame_views import FrameView

@@ -13,7 +13,7 @@ import pytest
 
 from common.errors import UserError
 from common.processes import free_port, served
-from data.action import Click
+from data.actions.action import Click
 from data.task import Task, move_sites, read_tasks
 from data.trajectory import read_trajectory
 from environments.browser.acting.actions import act

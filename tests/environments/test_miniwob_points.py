@@ -10,8 +10,8 @@ from importlib.util import find_spec
 import pytest
 
 from common.processes import served
-from data.point_action import AnyAction, ClickAt, DragAt, Press
-from data.screen import Point
+from data.actions.point_action import AnyAction, ClickAt, DragAt, Press
+from data.actions.screen import Point
 from environments.browser.acting.actions import act
 from environments.browser.observation.observe import observe
 from environments.browser.page.page import Page

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from data.action import Click, GoBack, Wait
-from data.point_action import AnyAction, CloseTab, OpenTab, SelectTab
+from data.actions.action import Click, GoBack, Wait
+from data.actions.point_action import AnyAction, CloseTab, OpenTab, SelectTab
 from data.task import Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment

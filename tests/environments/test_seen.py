@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from data.action import Click
+from data.actions.action import Click
 from data.observation import Mode
 from environments.browser.acting.actions import act
 from environments.browser.observation.observe import observe

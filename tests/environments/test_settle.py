@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from data.action import Click
+from data.actions.action import Click
 from environments.browser.acting.actions import act
 from environments.browser.observation.observe import observe
 from environments.browser.page.activity import Activity

@@ -10,7 +10,7 @@ from pathlib import Path
 import openai
 import pytest
 
-from data.action import Answer, Click, Type, Wait, parse_reply
+from data.actions.action import Answer, Click, Type, Wait, parse_reply
 from data.conversation import StepText, build_chat
 from data.task import read_tasks
 from environments.sites.expert.expert import reply

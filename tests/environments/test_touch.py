@@ -6,8 +6,8 @@ import json
 import pytest
 
 from common.errors import UserError
-from data.action import Answer
 from data.action_spaces.appagent import SPACE
+from data.actions.action import Answer
 from environments.ground_truth import find_fault
 from environments.touch import gestures
 from environments.touch.expert.expert import reply

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data.action import ActionError, Drag
+from data.actions.action import ActionError, Drag
 from tests.environments.conftest import OneBrowser
 from tests.environments.steps import click, do, write
 from tests.environments.website import find

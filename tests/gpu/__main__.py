@@ -15,7 +15,7 @@ import torch
 from common import cli
 from common.errors import UserError
 from common.files import write_json
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 from elcano.console import console
 from tests.gpu import host
 from tests.gpu.lines import LINES, Line

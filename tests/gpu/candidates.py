@@ -16,7 +16,7 @@ from collection import sample_candidates
 from collection.config.commands import CandidatesConfig
 from common import cli
 from common.files import write_json
-from data.shard import Sample, read_shard, write_shards
+from data.shards.shard import Sample, read_shard, write_shards
 from tests.conftest import ROOT
 from tests.gpu import policy
 from tests.server.helpers import running_server

@@ -26,10 +26,10 @@ from collection.agent import chat_policy
 from collection.agent.chat_policy import ChatPolicy
 from collection.agent.policy import Completion, Policy, Sampling
 from collection.agent.predict_policy import PredictPolicy
-from data.shard import Sample
+from data.samples.turn_samples import samples_of
+from data.shards.shard import Sample
 from data.task import Task
 from data.trajectory import Trajectory, read_trajectory
-from data.turn_samples import samples_of
 from models.processor import load_processor, splits_images
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from common import cli
 from common.files import write_json
 from elcano.console import console
-from elcano.stage import Logbook
+from elcano.stages.stage import Logbook
 from tests.rehearsal.report import agreement_rows, memory_rows, print_rows, sight_rows
 from tests.rehearsal.sizes import SIZES
 from tests.rehearsal.stages import Rehearsal

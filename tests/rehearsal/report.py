@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from common.files import read_json
-from common.tables import Table, print_table
+from common.shown.tables import Table, print_table
 from elcano.console import console
 from tests.rehearsal import memory
 from tests.rehearsal.agreement import (

@@ -9,9 +9,9 @@ import torch
 from PIL import Image
 
 from data.conversation import split_marks
-from data.shard import Sample, read_manifest, read_shard
+from data.samples.turn_samples import sample_id
+from data.shards.shard import Sample, read_manifest, read_shard
 from data.trajectory import list_trajectories, read_trajectory
-from data.turn_samples import sample_id
 from models.processor import load_processor
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder

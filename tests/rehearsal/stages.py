@@ -18,8 +18,8 @@ from pathlib import Path
 from common.files import write_atomic
 from elcano.executors.executor import Command, python
 from elcano.executors.local import Executor
-from elcano.services import embedded_sites
-from elcano.stage import Logbook
+from elcano.stages.services import embedded_sites
+from elcano.stages.stage import Logbook
 from tests.conftest import ROOT
 from tests.rehearsal.checkpoints import Changes, make_checkpoint
 

@@ -28,7 +28,7 @@ from data.conversation import StepText
 from data.task import Task
 from elcano.executors.local import Executor
 from elcano.resources import Resources
-from elcano.services import policy_server
+from elcano.stages.services import policy_server
 from server.config import ServerConfig
 from tests.answering import Request, answering
 from tests.collection.endpoints import picky

@@ -9,7 +9,7 @@ from PIL import Image
 
 from collection.judges.reward_model import RewardModelJudge
 from data.outcome import Verdict
-from data.reward_model import reward_model_turn
+from data.samples.reward_model import reward_model_turn
 from data.task import Task
 from data.trajectory import read_trajectory
 from tests.hugging_face import Reference

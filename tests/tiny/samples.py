@@ -8,8 +8,8 @@ from typing import Any
 
 from PIL import Image
 
-from data.rewarded_step import reward_fields
-from data.shard import Sample, write_shards
+from data.samples.rewarded_step import reward_fields
+from data.shards.shard import Sample, write_shards
 from toolkits.shards.energon_index import write_energon_index
 
 _WORDS = "shop cart search button link textbox flight Berlin winter boots price stock review page next 42 17".split()

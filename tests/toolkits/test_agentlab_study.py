@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from data.action_spaces import action_space
+from data.actions.point_action import ActionRecord
+from data.actions.screen import Screen
 from data.outcome import Verdict
-from data.point_action import ActionRecord
-from data.screen import Screen
 from data.trajectory import INVALID, TrajectoryStep, read_outcome, read_trajectory
 from tests.toolkits.test_atif import exported, imported
 from tests.toolkits.trajectories import write_trajectory

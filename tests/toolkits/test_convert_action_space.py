@@ -12,13 +12,13 @@ from PIL import Image
 from common.errors import UserError
 from common.files import read_json
 from data.action_spaces import action_space
-from data.columns import digest_of, write_columns
+from data.actions.screen import Screen
 from data.outcome import Outcome, Verdict
-from data.screen import Screen
+from data.samples.turn_samples import samples_of
+from data.shards.columns import digest_of, write_columns
 from data.task import Task
 from data.trajectory import FINISHED, TrajectoryStep, read_trajectory, write_outcome
 from data.trajectory_writer import TrajectoryWriter
-from data.turn_samples import samples_of
 from toolkits import convert_to_tar_data as tar_tool
 from toolkits import convert_trajectories_to_json as samples_tool
 from toolkits.convert_action_space import Config, main

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from data.foreign_tars import is_foreign, shards_of
-from data.legacy import LegacyWriter
-from data.shard import Sample, read_manifest
+from data.shards.foreign_tars import is_foreign, shards_of
+from data.shards.legacy import LegacyWriter
+from data.shards.shard import Sample, read_manifest
 from tests.toolkits.interchange import shards, take_in
 from tests.toolkits.test_tars_of_others import energon
 from tests.toolkits.test_webdataset_tars import SAYS, TURNS, picture, write

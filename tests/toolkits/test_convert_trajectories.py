@@ -15,7 +15,7 @@ from PIL import Image
 from common.errors import UserError
 from data.image_check import check_image
 from data.outcome import Outcome, Verdict
-from data.rewarded_step import RewardedStep
+from data.samples.rewarded_step import RewardedStep
 from data.trajectory import MAX_STEPS, list_trajectories, write_outcome
 from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_trajectories_to_json as tool

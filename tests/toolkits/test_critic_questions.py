@@ -8,7 +8,7 @@ import pytest
 
 from common.errors import UserError
 from common.files import read_json
-from data.changed_screen import QUESTION
+from data.samples.changed_screen import QUESTION
 from data.task import Task, write_tasks
 from tests.toolkits.trajectories import write_trajectory
 from toolkits import convert_trajectories_to_json, make_representation_data, make_task_samples

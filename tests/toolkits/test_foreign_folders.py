@@ -17,7 +17,7 @@ from data.trajectory import FINISHED, list_trajectories, read_outcome, read_traj
 from tests.toolkits.foreign_folders import ANSWER, FOREIGN, FORMATS, TASK
 from toolkits import convert_action_space, convert_trajectories_to_json, import_data, make_traces
 from viewer.answers import Answers
-from viewer.index import Index
+from viewer.catalog.index import Index
 
 ANDROID = ("digirl", "digiq")
 WITHOUT_ANSWERS = (*ANDROID, "mind2web")

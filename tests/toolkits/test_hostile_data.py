@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from data.shard import read_shard
+from data.shards.shard import read_shard
 from tests.toolkits.trajectories import screenshot, write_trajectory
 from toolkits import convert_to_tar_data, convert_trajectories_to_json, import_data, inspect_data
 

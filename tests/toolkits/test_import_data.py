@@ -11,8 +11,8 @@ import torch
 
 from common.errors import UserError
 from data.outcome import Verdict
-from data.rewarded_step import RewardedStep
-from data.shard import read_manifest, read_shard
+from data.samples.rewarded_step import RewardedStep
+from data.shards.shard import read_manifest, read_shard
 from data.trajectory import list_trajectories, read_trajectory
 from tests.toolkits.trajectories import screenshot
 from toolkits import convert_to_tar_data, convert_trajectories_to_json

@@ -12,8 +12,8 @@ from PIL import Image
 from common.defaults import STARTING_POLICY
 from common.errors import UserError
 from common.files import read_json
-from data.screen import Screen
-from data.shard import Sample, write_shards
+from data.actions.screen import Screen
+from data.shards.shard import Sample, write_shards
 from tests import tiny
 from tests.toolkits.foreign_folders import FOREIGN
 from tests.toolkits.interchange import ALL_OUT, export, write_samples

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from common.errors import UserError
-from data.shard import Sample, write_shards
+from data.shards.shard import Sample, write_shards
 from tests.toolkits.trajectories import screenshot
 from toolkits.inspect_data import Config, main
 from toolkits.samples.action_kinds import action_name

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from common.errors import UserError
-from data.mix_file import mix_digest, read_mix
-from data.shard import Sample, read_manifest, read_shard
+from data.shards.mix_file import mix_digest, read_mix
+from data.shards.shard import Sample, read_manifest, read_shard
 from tests.conftest import ROOT
 from tests.toolkits.research_fixtures import RESEARCH
 from toolkits import mix_data

@@ -10,7 +10,7 @@ import pytest
 import webdataset
 
 from data.conversation import IMAGE
-from data.shard import read_manifest
+from data.shards.shard import read_manifest
 from tests.conftest import ROOT
 from tests.toolkits.test_tar_data import pack, write_trajectories
 

@@ -15,7 +15,7 @@ from PIL import Image
 from common.errors import UserError
 from common.files import read_json, write_json
 from data.outcome import Verdict
-from data.reward_model import reward_model_turn
+from data.samples.reward_model import reward_model_turn
 from data.trajectory import INVALID, MAX_STEPS, list_trajectories, read_trajectory
 from tests import tiny
 from tests.conftest import ROOT

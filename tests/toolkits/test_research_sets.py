@@ -8,9 +8,9 @@ import pytest
 
 from common.errors import UserError
 from data.action_spaces import action_space
-from data.screen import Screen
+from data.actions.screen import Screen
+from data.samples.turn_samples import samples_of
 from data.trajectory import Trajectory, list_trajectories, read_trajectory
-from data.turn_samples import samples_of
 from tests.tiny import qwen3_vl
 from tests.toolkits.research_fixtures import FARA_SIZE, RESEARCH, SIZE, TASK, pictures
 from tests.training.conftest import train
@@ -21,7 +21,7 @@ from toolkits.model_checkpoints_convertor import convert
 from toolkits.readers.detect import detect
 from training.samples.stored_sample import read_in_order
 from viewer.answers import Answers
-from viewer.index import Index
+from viewer.catalog.index import Index
 
 Action = tuple[str, list[list[float]], dict[str, Any]]  # kind, points in pixels, the rest
 

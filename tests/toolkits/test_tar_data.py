@@ -19,9 +19,9 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.legacy import read_legacy_tar
-from data.shard import Sample, read_manifest, read_shard, task_of
-from data.tar import scan
+from data.shards.legacy import read_legacy_tar
+from data.shards.shard import Sample, read_manifest, read_shard, task_of
+from data.shards.tar import scan
 from tests.toolkits.trajectories import screenshot
 from toolkits.convert_to_tar_data import Config, main
 
@@ -328,7 +328,7 @@ def killed_after(num_shards: int, out: Path, part: tuple[Path, Path]) -> None:
     """A conversion in a process of its own that kills itself as it begins to write another shard."""
     code = f"""
 import os, signal, sys
-from data.shard import ShardWriter
+from data.shards.shard import ShardWriter
 from toolkits import convert_to_tar_data as tool
 close, closed = ShardWriter.close, []
 def counted(self):

@@ -14,8 +14,8 @@ from PIL import Image
 
 from common.errors import UserError
 from common.safe_pickle import refuse, safe_unpickle
-from data.legacy import LegacyWriter, read_legacy_tar
-from data.shard import Sample
+from data.shards.legacy import LegacyWriter, read_legacy_tar
+from data.shards.shard import Sample
 from tests.toolkits.test_tar_data import pack, write_trajectories
 from tests.toolkits.trajectories import screenshot
 

@@ -10,7 +10,7 @@ import webdataset
 from PIL import Image
 
 from common.errors import UserError
-from data.shard import read_manifest, read_shard
+from data.shards.shard import read_manifest, read_shard
 from toolkits import convert_to_tar_data, inspect_data
 from toolkits.import_data import Config, main
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from transformers import AutoModelForImageTextToText
 
-from data.columns import digest_of, write_columns
+from data.actions.screen import screen_text
 from data.conversation import StepText, build_conversation
-from data.screen import screen_text
-from data.shard import Sample
-from data.whole_trajectory import join_steps
+from data.samples.whole_trajectory import join_steps
+from data.shards.columns import digest_of, write_columns
+from data.shards.shard import Sample
 from models.processor import load_processor
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder, Reads

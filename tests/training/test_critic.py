@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from common.errors import UserError
 from data.checkpoint_folder import find_weights, fingerprint
-from data.columns import read_record
+from data.shards.columns import read_record
 from tests import tiny
 from tests.conftest import ROOT
 from tests.training.conftest import train

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoProcessor
 
 from common.errors import UserError
-from data.shard import Sample
+from data.shards.shard import Sample
 from models.idefics2.images import ImageEncoder
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder

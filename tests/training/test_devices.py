@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from common.errors import UserError
-from common.flags import flags
+from common.options.flags import flags
 from tests.conftest import ROOT
 from tests.training.test_config import PATHS
 from training.config import parse

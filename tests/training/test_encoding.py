@@ -9,8 +9,8 @@ import pytest
 from transformers import AutoProcessor
 
 from common.errors import UserError
-from data.changed_screen import with_question
-from data.shard import Sample
+from data.samples.changed_screen import with_question
+from data.shards.shard import Sample
 from models.images import ImageEncoder
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder, Tokens

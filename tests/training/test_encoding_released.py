@@ -8,7 +8,7 @@ import torch
 from transformers import AutoProcessor, AutoTokenizer, LlavaProcessor
 
 from data.conversation import split_marks
-from data.shard import Sample
+from data.shards.shard import Sample
 from models.idefics2 import published
 from models.processor import load_processor
 from models.registry import family

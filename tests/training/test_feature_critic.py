@@ -15,8 +15,8 @@ from pyarrow import parquet
 
 from common.errors import UserError
 from common.files import write_json
-from data.columns import ColumnFiles, digest_of, read_record, write_columns
-from data.shard import Sample, read_manifest
+from data.shards.columns import ColumnFiles, digest_of, read_record, write_columns
+from data.shards.shard import Sample, read_manifest
 from tests import tiny
 from tests.conftest import ROOT
 from tests.training.rewarded import trajectory

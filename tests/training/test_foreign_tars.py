@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from data.shard import Sample
+from data.shards.shard import Sample
 from tests import tiny
 from tests.toolkits.interchange import shards
 from tests.toolkits.test_webdataset_tars import write

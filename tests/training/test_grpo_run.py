@@ -8,7 +8,7 @@ import pytest
 from transformers import AutoConfig
 
 from common.errors import UserError
-from data.shard import Sample
+from data.shards.shard import Sample
 from models.idefics2.images import ImageEncoder
 from models.processor import load_processor
 from models.tokens.encoding import ConversationEncoder

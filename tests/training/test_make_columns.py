@@ -14,8 +14,8 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from data.columns import ColumnFiles, read_record, write_columns
-from data.shard import Sample
+from data.shards.columns import ColumnFiles, read_record, write_columns
+from data.shards.shard import Sample
 from tests import tiny
 from tests.conftest import ROOT
 from tests.training.rewarded import trajectory

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from data.mix_file import mix_digest, shards_of_mix
-from data.shard import read_manifest
+from data.shards.mix_file import mix_digest, shards_of_mix
+from data.shards.shard import read_manifest
 from tests import tiny
 from tests.training.conftest import train
 from tests.training.test_foreign_tars import own

@@ -13,8 +13,8 @@ from pathlib import Path
 import pyarrow
 import pytest
 
-from data.columns import write_columns
-from data.shard import Sample
+from data.shards.columns import write_columns
+from data.shards.shard import Sample
 from tests import tiny
 from tests.conftest import ROOT
 from tests.training.own_algorithms import log_ratio

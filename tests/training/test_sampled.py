@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from common.errors import UserError
-from data.shard import Sample
+from data.shards.shard import Sample
 from models.processor import load_processor
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder

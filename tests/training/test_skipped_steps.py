@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from data.shard import Sample, ShardWriter, write_manifest
+from data.shards.shard import Sample, ShardWriter, write_manifest
 from tests import tiny
 from tests.training.script import ForkedRun
 from toolkits.shards.energon_index import write_energon_index

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from common.errors import UserError
-from data.shard import Sample, read_manifest, write_shards
+from data.shards.shard import Sample, read_manifest, write_shards
 from tests import tiny
 from tests.models.drawn_pictures import last_chunk, with_pixels
 from tests.tiny import text_only

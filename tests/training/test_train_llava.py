@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional
 
 from data.conversation import split_marks
-from data.shard import Sample
+from data.shards.shard import Sample
 from models.processor import load_processor
 from models.registry import family
 from server.engine.engine import Engine, EngineConfig

@@ -9,7 +9,7 @@ import pytest
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
 from data.checkpoint_folder import read_tracker, write_tracker
-from data.shard import Sample
+from data.shards.shard import Sample
 from models.image_settings import ImageSettings
 from models.processor import write_image_settings
 from tests import tiny

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from common.errors import UserError
-from common.flags import variables
+from common.options.flags import variables
 from elcano.executors.executor import Command, load_executor
 from elcano.resources import Resources
 from tests import tiny

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from viewer.answers import Answers
 from viewer.app import create_app
-from viewer.index import Index
+from viewer.catalog.index import Index
 
 Opened = Callable[..., Answers]
 TOKEN = "secret"

@@ -21,8 +21,8 @@ from tests.viewer.hostile import TEXTS, write_hostile
 from viewer import compare
 from viewer.answers import Answers
 from viewer.app import create_app
+from viewer.catalog.index import Index
 from viewer.export import export_run
-from viewer.index import Index
 
 COUNTED = "document.querySelector('main > [role=status]')?.textContent"
 

@@ -8,8 +8,8 @@ import pytest
 from common.errors import UserError
 from tests.small_disk import fill, small_disk
 from tests.toolkits.trajectories import write_trajectory
+from viewer.catalog.opened import TrajectorySet
 from viewer.labels import write_label
-from viewer.opened import TrajectorySet
 
 
 def test_a_label_that_has_no_room_is_refused_and_the_old_one_stays(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from data.trajectory import write_outcome
 from environments.sites.words import SPLITS
 from tests.toolkits.trajectories import write_trajectory
 from tests.viewer.conftest import Opened, rows
-from viewer import index as index_module
 from viewer.answers import Answers
-from viewer.heads import Head
-from viewer.index import Index
+from viewer.catalog import index as index_module
+from viewer.catalog.heads import Head
+from viewer.catalog.index import Index
 
 
 def test_the_index_reads_what_is_new_or_changed_and_nothing_else(tmp_path: Path, opened: Opened, monkeypatch) -> None:

@@ -13,9 +13,9 @@ from common.errors import UserError
 from tests.toolkits.trajectories import write_trajectory
 from tests.viewer.conftest import Opened
 from viewer.answers import Answers
-from viewer.index import Index
-from viewer.opened import discover
-from viewer.reading import read
+from viewer.catalog.index import Index
+from viewer.catalog.opened import discover
+from viewer.catalog.reading import read
 
 
 def state(answers: Answers) -> dict[str, Any]:

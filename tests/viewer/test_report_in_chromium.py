@@ -14,7 +14,7 @@ from tests.viewer.conftest import TOKEN
 from tests.viewer.test_reports import report
 from viewer.answers import Answers
 from viewer.app import create_app
-from viewer.index import Index
+from viewer.catalog.index import Index
 from viewer.reports import open_reports
 
 EVIL = "<img src=x onerror='window.caught=1'>"

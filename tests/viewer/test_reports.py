@@ -13,7 +13,7 @@ from tests.viewer.conftest import TOKEN
 from viewer.__main__ import main
 from viewer.answers import Answers
 from viewer.app import create_app
-from viewer.index import Index
+from viewer.catalog.index import Index
 from viewer.options import ViewConfig
 from viewer.reports import open_reports
 

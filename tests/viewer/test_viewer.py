@@ -14,10 +14,10 @@ from PIL import Image
 from pyarrow import parquet
 from starlette.testclient import TestClient
 
+from data.actions.point_action import ActionRecord, ClickAt, Write
+from data.actions.screen import REL1000, Point, Screen
 from data.conversation import StepText, build_conversation
 from data.outcome import Outcome, Verdict
-from data.point_action import ActionRecord, ClickAt, Write
-from data.screen import REL1000, Point, Screen
 from data.trajectory import INVALID, MAX_STEPS, read_outcome, read_trajectory, write_outcome
 from tests.conftest import ROOT
 from tests.toolkits.trajectories import write_trajectory

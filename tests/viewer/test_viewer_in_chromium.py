@@ -22,8 +22,8 @@ from tests.viewer.conftest import TOKEN
 from tests.viewer.hostile import write_hostile
 from viewer.answers import Answers
 from viewer.app import create_app
+from viewer.catalog.index import Index
 from viewer.export import export_run, trajectory_page
-from viewer.index import Index
 
 FAINT_TEXTS = """() => {
     const rgb = color => color.match(/[\\d.]+/g).map(Number);

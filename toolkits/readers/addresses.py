@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import xxhash
 
 from common.files import write_atomic
-from common.terminal import printable
+from common.shown.terminal import printable
 from toolkits.readers.left_out import LeftOut
 
 FILE = "addresses.tsv"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from data.actions.screen import REL1
 from data.conversation import IMAGE
-from data.screen import REL1
 from toolkits.readers.episodes import Episode, EpisodeStep, only_box, step_of
 from toolkits.readers.pyautogui_code import actions_in
 from toolkits.readers.steps import find_image, objects_in, text_of

@@ -18,10 +18,10 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_object
-from data.action import Answer, GoBack
+from data.actions.action import Answer, GoBack
+from data.actions.point_action import AnyAction, ClickAt, Press, Write
+from data.actions.screen import REL1, Screen
 from data.images import MAX_PIXELS
-from data.point_action import AnyAction, ClickAt, Press, Write
-from data.screen import REL1, Screen
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, step_of, swipe
 from toolkits.readers.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.tfrecord import Feature, read_examples, texts

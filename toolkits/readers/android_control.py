@@ -12,9 +12,9 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from data.action import GoBack, Wait
-from data.point_action import AnyAction, ClickAt, Press, Write
-from data.screen import PX, Point, Screen
+from data.actions.action import GoBack, Wait
+from data.actions.point_action import AnyAction, ClickAt, Press, Write
+from data.actions.screen import PX, Point, Screen
 from toolkits.readers.android_trees import AndroidPage, page_of
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, point_at, scroll_towards, step_of
 from toolkits.readers.steps import find_image, objects_in

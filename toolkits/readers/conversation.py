@@ -25,7 +25,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import parse_json
 from data.conversation import IMAGE
-from data.shard import RESERVED
+from data.shards.shard import RESERVED
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.tool_calls import tool_call, tool_response, tools_text
 

@@ -33,7 +33,7 @@ def set_of_file(path: Path) -> str | None:
     if path.suffix == ".zip":
         return "playwright_trace"
     if path.suffix == ".parquet":
-        from data.parquet.parquet_file import read_schema  # imported here: pyarrow takes a second
+        from data.shards.parquet.parquet_file import read_schema  # imported here: pyarrow takes a second
 
         names = set(read_schema(path).names)
         if {"screenshot", "pos_candidates"} <= names:

@@ -14,10 +14,10 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_object
-from data.action import Action, Click, Scroll, Type
 from data.action_spaces import NUMBERS, action_space
-from data.point_action import ActionRecord
-from data.screen import PX, Screen
+from data.actions.action import Action, Click, Scroll, Type
+from data.actions.point_action import ActionRecord
+from data.actions.screen import PX, Screen
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.steps import objects_in, text_of

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from common.errors import UserError
 from common.files import parse_json
 from data.conversation import IMAGE
-from data.tar import Member
+from data.shards.tar import Member
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.webdataset_tar import Fields, images_of, read_tar, text_of_member
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.terminal import in_short
-from data.action import ActionError, Answer, Click, Scroll, Type
+from common.shown.terminal import in_short
 from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.action_spaces.translate import Page, fold, to_number
+from data.actions.action import ActionError, Answer, Click, Scroll, Type
+from data.actions.point_action import ActionRecord, AnyAction, ClickAt, ScrollAt, Write
+from data.actions.screen import Point, Screen, screen_text
 from data.outcome import Outcome, Verdict
-from data.point_action import ActionRecord, AnyAction, ClickAt, ScrollAt, Write
-from data.screen import Point, Screen, screen_text
 from toolkits.readers.episodes import Episode, EpisodeStep
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.left_out import LeftOut

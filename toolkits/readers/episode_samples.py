@@ -1,8 +1,8 @@
 """Episodes of one step as samples: what is asked, a screenshot, and the click, without a folder for each.
 
-They read as the sample of a trajectory of one step would (`data/turn_samples.py`). An image that is a file keeps its
-name; one that stands in a record becomes a file named by its content, once for all that ask about it. Where the set
-tells the element's box, the sample keeps it for measuring (`data/grounding.py`).
+They read as the sample of a trajectory of one step would (`data/samples/turn_samples.py`). An image that is a file
+keeps its name; one that stands in a record becomes a file named by its content, once for all that ask about it. Where
+the set tells the element's box, the sample keeps it for measuring (`data/samples/grounding.py`).
 """
 
 import dataclasses
@@ -16,8 +16,8 @@ from common.errors import UserError
 from common.files import write_atomic
 from data.action_spaces.space import ActionSpace, writable
 from data.conversation import StepText, build_conversation
-from data.grounding import FIELD, Target
-from data.shard import image_type
+from data.samples.grounding import FIELD, Target
+from data.shards.shard import image_type
 from toolkits.readers.episode_folders import Losses, said_step
 from toolkits.readers.episodes import Episode
 from toolkits.readers.steps import record, sample_id

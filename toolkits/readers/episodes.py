@@ -1,5 +1,5 @@
 """What the field's sets of demonstrations have in common: episodes of steps, each a screenshot and what was done there
-in our canonical actions (`data/point_action.py`, `data/action.py`).
+in our canonical actions (`data/actions/point_action.py`, `data/actions/action.py`).
 
 A screenshot's pixels are its CSS pixels. What a set says and no canonical action does is kept as its kind (`unsaid`),
 so that whoever writes the episodes can count it.
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.action import ActionError
+from data.actions.action import ActionError
+from data.actions.keys import press
+from data.actions.point_action import AnyAction, ScrollAt
+from data.actions.screen import PX, Point, Scale, Screen, Size
 from data.images import opened, size_of
-from data.keys import press
-from data.point_action import AnyAction, ScrollAt
-from data.screen import PX, Point, Scale, Screen, Size
 
 OUTSIDE = "a point outside of its screenshot"
 _NO_KEY = "a key that browsers do not have"
@@ -149,7 +149,7 @@ def scroll_towards(screen: Screen, direction: str, share: float) -> ScrollAt:
 
 
 def pressed(names: Sequence[str]) -> AnyAction:
-    """`data.keys.press`, with `UnsaidError` for an unknown key."""
+    """`data.actions.keys.press`, with `UnsaidError` for an unknown key."""
     try:
         return press([str(name) for name in names])
     except ActionError:

@@ -19,9 +19,9 @@ from urllib.parse import quote_plus
 
 from common.errors import UserError
 from common.files import parse_json, read_json
-from data.action import Answer, GoBack, Wait
-from data.point_action import AnyAction, ClickAt, GoTo, HoverAt, ScrollAt, Write
-from data.screen import PX_RESIZED, Point, Screen
+from data.actions.action import Answer, GoBack, Wait
+from data.actions.point_action import AnyAction, ClickAt, GoTo, HoverAt, ScrollAt, Write
+from data.actions.screen import PX_RESIZED, Point, Screen
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, pressed, step_of
 from toolkits.readers.references import image_behind
 from toolkits.readers.steps import text_of
@@ -65,7 +65,7 @@ def _folder(folder: Path) -> Episode:
 
 
 def _rows(path: Path, image_dir: Path) -> Iterator[Episode]:
-    from data.parquet.parquet_file import iter_rows, read_schema  # imported here: pyarrow takes a second
+    from data.shards.parquet.parquet_file import iter_rows, read_schema  # imported here: pyarrow takes a second
 
     names = read_schema(path).names
     if missing := set(_COLUMNS) - set(names):

@@ -101,7 +101,7 @@ def write_features(path: Path, steps: Sequence[StoredStep], source: Sequence[str
     """The file of features of steps that were checked; returns its number of rows."""
     import pyarrow  # imported here, as below: most imports do without
 
-    from data.columns import write_columns
+    from data.shards.columns import write_columns
 
     widths = _widths(steps)
     width = max(widths.values())
@@ -120,7 +120,7 @@ def write_candidates(path: Path, steps: Sequence[StoredStep], source: Sequence[s
     """The file of candidates, a row for each sample; returns the number of candidates."""
     import pyarrow
 
-    from data.columns import digest_of, write_columns
+    from data.shards.columns import digest_of, write_columns
 
     replies, tokens = pyarrow.list_(pyarrow.string()), pyarrow.list_(pyarrow.list_(pyarrow.int32()))
     texts = {"id": pyarrow.string(), "digest": pyarrow.string()}
@@ -175,7 +175,7 @@ def _widths(steps: Sequence[StoredStep]) -> dict[str, int]:
 
 def _rows_of(step: StoredStep) -> Iterator[tuple[dict[str, str], dict[str, numpy.ndarray]]]:
     """(id and digest, features) of the sample, and of each candidate, called as `candidate_samples` calls it."""
-    from data.columns import digest_of
+    from data.shards.columns import digest_of
 
     turns = step.record["conversations"]
     yield {"id": step.record["id"], "digest": digest_of(turns)}, step.features

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.action import ActionError, Answer, parse_reply
 from data.action_spaces import NUMBERS, action_space
 from data.action_spaces.space import writable
+from data.actions.action import ActionError, Answer, parse_reply
 from data.images import opened, to_rgb
 from data.outcome import Outcome, Verdict
-from data.shard import image_type
+from data.shards.shard import image_type
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, write_outcome
 from data.trajectory_writer import TrajectoryWriter
@@ -54,7 +54,7 @@ class ForeignTrajectory:
 
 class Tries:
     """Numbers tasks by their website and words, in the order in which they come, and the tries of each, as those of one
-    group (`data/rewarded_step.py`)."""
+    group (`data/samples/rewarded_step.py`)."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], tuple[str, int]] = {}  # the task's id, and how often it was tried

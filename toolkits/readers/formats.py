@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from common.tables import markdown_table
+from common.shown.tables import markdown_table
 from toolkits.readers.adp import import_adp
 from toolkits.readers.agentlab import import_agentlab
 from toolkits.readers.atif import import_atif

@@ -18,9 +18,9 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
+from data.actions.point_action import ClickAt
+from data.actions.screen import REL1, REL1000, Scale
 from data.conversation import IMAGE
-from data.point_action import ClickAt
-from data.screen import REL1, REL1000, Scale
 from toolkits.readers.episodes import Episode, box_center, number, only_box, point_at, step_of
 from toolkits.readers.references import image_behind
 from toolkits.readers.steps import find_image, objects_in, text_of
@@ -80,7 +80,7 @@ def _rows(paths: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
         if path.suffix != ".parquet":
             yield from stream_objects(path)
             continue
-        from data.parquet.parquet_file import iter_rows  # imported here: pyarrow takes a second
+        from data.shards.parquet.parquet_file import iter_rows  # imported here: pyarrow takes a second
 
         for place, row in enumerate(iter_rows(path, ["image", "conversations"]), start=1):
             yield f"{path}: row {place}", row

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from data.action import Answer, GoBack
-from data.point_action import AnyAction, ClickAt, Write
-from data.screen import REL1000, Screen
+from data.actions.action import Answer, GoBack
+from data.actions.point_action import AnyAction, ClickAt, Write
+from data.actions.screen import REL1000, Screen
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, only_box, point_at, step_of, swipe
 from toolkits.readers.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.stream import stream_objects

@@ -4,7 +4,7 @@ import collections
 import sys
 from collections.abc import Mapping
 
-from common.terminal import printable
+from common.shown.terminal import printable
 
 
 class LeftOut(collections.Counter[str]):

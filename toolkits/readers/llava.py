@@ -12,7 +12,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_records
 from data.conversation import IMAGE
-from data.shard import RESERVED
+from data.shards.shard import RESERVED
 from toolkits.readers.steps import find_image, record
 
 _SENDERS = {"human": "human", "user": "human", "gpt": "gpt", "assistant": "gpt", "model": "gpt", "system": "system"}

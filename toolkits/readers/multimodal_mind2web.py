@@ -13,8 +13,8 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from data.point_action import AnyAction, ClickAt, HoverAt, Press, Write
-from data.screen import PX, Screen
+from data.actions.point_action import AnyAction, ClickAt, HoverAt, Press, Write
+from data.actions.screen import PX, Screen
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, step_of
 from toolkits.readers.html_elements import elements_of, tree_of
 from toolkits.readers.steps import text_field, text_of
@@ -32,7 +32,7 @@ def read_multimodal_mind2web(paths: Sequence[Path], image_dir: Path) -> Iterator
     Raises:
         UserError: naming file and row.
     """
-    from data.parquet.parquet_file import iter_batches, iter_rows  # imported here: pyarrow takes a second
+    from data.shards.parquet.parquet_file import iter_batches, iter_rows  # imported here: pyarrow takes a second
 
     left, begun = collections.Counter[str](), collections.defaultdict(list)
     for path in paths:

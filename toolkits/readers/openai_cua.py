@@ -16,13 +16,13 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_records
-from data.action import ActionError, Answer, GoBack, Wait
 from data.action_spaces import action_space
 from data.action_spaces.space import CannotRenderError
+from data.actions.action import ActionError, Answer, GoBack, Wait
+from data.actions.keys import press
+from data.actions.point_action import ActionRecord, AnyAction, Button, ClickAt, DragAt, HoverAt, ScrollAt, Write
+from data.actions.screen import Point, Screen, screen_text
 from data.images import opened
-from data.keys import press
-from data.point_action import ActionRecord, AnyAction, Button, ClickAt, DragAt, HoverAt, ScrollAt, Write
-from data.screen import Point, Screen, screen_text
 from toolkits.readers.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.steps import text_of
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from data.action import Answer, Click, GoBack, Type
+from data.actions.action import Answer, Click, GoBack, Type
+from data.actions.point_action import AnyAction, CloseTab, GoTo, OpenTab, SelectTab
+from data.actions.screen import PX, Screen
 from data.conversation import IMAGE
-from data.point_action import AnyAction, CloseTab, GoTo, OpenTab, SelectTab
-from data.screen import PX, Screen
 from toolkits.readers.android_control import android_actions
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, pressed, scroll_towards, step_of
 from toolkits.readers.steps import find_image, objects_in, text_of

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.fields import check_fields
 from common.files import read_json
+from common.options.fields import check_fields
 from data.names import check_name
 from data.outcome import Outcome
 from data.task import task_from_json

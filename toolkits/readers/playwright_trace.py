@@ -15,9 +15,9 @@ from typing import Any
 from common.errors import UserError
 from common.files import parse_json
 from common.safe_pickle import ZIP_DAMAGE
-from data.action import GoBack
-from data.point_action import AnyAction, Button, ClickAt, GoTo, HoverAt, ScrollAt, Write
-from data.screen import Point, Scale, Screen
+from data.actions.action import GoBack
+from data.actions.point_action import AnyAction, Button, ClickAt, GoTo, HoverAt, ScrollAt, Write
+from data.actions.screen import Point, Scale, Screen
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, pressed, size_told, step_of
 from toolkits.readers.steps import objects_in, text_of
 

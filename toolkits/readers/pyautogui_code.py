@@ -13,9 +13,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from data.action import Answer, GoBack, Wait
-from data.point_action import AnyAction, ClickAt, DragAt, HoverAt, ScrollAt, Write
-from data.screen import REL1, Point, Screen
+from data.actions.action import Answer, GoBack, Wait
+from data.actions.point_action import AnyAction, ClickAt, DragAt, HoverAt, ScrollAt, Write
+from data.actions.screen import REL1, Point, Screen
 from toolkits.readers.episodes import UnsaidError, number, point_at, pressed, swipe
 
 _LONGEST = 20_000  # characters; what is nested deeper than Python reads is no call

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 from common.errors import UserError
 from common.files import write_atomic
-from common.terminal import in_short
+from common.shown.terminal import in_short
 from data.names import check_name
-from data.shard import image_type
+from data.shards.shard import image_type
 from toolkits.readers.addresses import fetched, is_address
 from toolkits.readers.steps import find_image
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import write_atomic
-from data.legacy import read_legacy_tar
-from data.shard import Sample, image_type
+from data.shards.legacy import read_legacy_tar
+from data.shards.shard import Sample, image_type
 
 
 def is_released(tar: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from common.terminal import in_short
+from common.shown.terminal import in_short
 from toolkits.readers.addresses import keep_addresses
 from toolkits.readers.conversation import read_conversation
 from toolkits.readers.conversations_file import sample
@@ -56,7 +56,7 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
         return _arrow_rows(file)
     if file.suffix == ".jsonl":
         return ({**row, "image": row.get("file_name")} for _, row in stream_objects(file))
-    from data.parquet.parquet_file import iter_rows  # imported here, as below: pyarrow takes a second
+    from data.shards.parquet.parquet_file import iter_rows  # imported here, as below: pyarrow takes a second
 
     return iter_rows(file)
 

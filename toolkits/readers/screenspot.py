@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.screen import PX, REL1, Scale
+from data.actions.screen import PX, REL1, Scale
 from toolkits.readers.episodes import Episode
 from toolkits.readers.grounding import asked_of, pointing, sides_of
 from toolkits.readers.references import image_behind
@@ -48,7 +48,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     if path.suffix != ".parquet":
         yield from stream_objects(path)
         return
-    from data.parquet.parquet_file import iter_rows  # imported here: pyarrow takes a second
+    from data.shards.parquet.parquet_file import iter_rows  # imported here: pyarrow takes a second
 
     for place, row in enumerate(iter_rows(path), start=1):
         yield f"{path}: row {place}", row

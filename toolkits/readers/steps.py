@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from common.errors import UserError
-from common.terminal import in_short
-from data.rewarded_step import place_fields, round_of
+from common.shown.terminal import in_short
+from data.samples.rewarded_step import place_fields, round_of
 from toolkits.readers.torch_file import plain, read_torch_file
 
 RL_COLUMNS = ("reward", "done", "trajectory_reward", "mc_return", "rank_score", "task", "action_list")

@@ -21,8 +21,8 @@ from common.errors import UserError
 from common.files import decode_text, parse_json
 from data.conversation import IMAGE
 from data.names import check_name
-from data.shard import image_type
-from data.tar import Member, list_tars, scan
+from data.shards.shard import image_type
+from data.shards.tar import Member, list_tars, scan
 from toolkits.readers.conversation import read_conversation
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.references import keep_image, names_told

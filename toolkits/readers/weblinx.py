@@ -14,9 +14,9 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_json, read_object
-from data.action import Answer
-from data.point_action import AnyAction, ClickAt, CloseTab, GoTo, HoverAt, OpenTab, ScrollAt, Write
-from data.screen import Point, Scale, Screen
+from data.actions.action import Answer
+from data.actions.point_action import AnyAction, ClickAt, CloseTab, GoTo, HoverAt, OpenTab, ScrollAt, Write
+from data.actions.screen import Point, Scale, Screen
 from toolkits.readers.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, screen_of, size_told, step_of
 from toolkits.readers.html_elements import elements_of, tree_of
 from toolkits.readers.steps import find_image, objects_in, text_of

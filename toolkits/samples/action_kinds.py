@@ -2,9 +2,9 @@
 
 import re
 
-from data.action import ActionError, parse_reply
 from data.action_spaces import NUMBERS, action_space, action_space_names
-from data.screen import Screen
+from data.actions.action import ActionError, parse_reply
+from data.actions.screen import Screen
 
 _TOOL = re.compile(r'<tool_call>\s*\{"name": "(?:computer_use", "arguments": \{"action": ")?(\w+)"')
 _BROWSERGYM = re.compile(r"^\s*(?:#[^\n]*\n)*\s*(?:Action: )?(\w+)\(", re.MULTILINE)

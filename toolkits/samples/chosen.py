@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from common.files import write_atomic
-from data.shard import Sample, image_type
+from data.shards.shard import Sample, image_type
 from toolkits.samples.sources import TRAIN, VALIDATION
 from toolkits.shards.seen import Seen
 

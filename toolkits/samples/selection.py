@@ -1,4 +1,4 @@
-"""Which samples of a mix (data/mix_file.py) are kept, one by one, and how often an epoch has each."""
+"""Which samples of a mix (data/shards/mix_file.py) are kept, one by one, and how often an epoch has each."""
 
 import io
 from collections.abc import Sequence
@@ -6,10 +6,10 @@ from pathlib import Path
 
 from common.errors import UserError
 from common.seeds import draw
+from data.actions.screen import Screen
 from data.images import opened, size_of
-from data.mix_file import Mix, MixSource
-from data.screen import Screen
-from data.shard import Sample, task_of
+from data.shards.mix_file import Mix, MixSource
+from data.shards.shard import Sample, task_of
 from toolkits.samples.action_kinds import action_kinds
 from toolkits.samples.sources import TRAIN, VALIDATION, Opened
 from toolkits.samples.tally import ALIKE, SAME, TASK, keys_of, newest_screen

@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 from common.errors import UserError
 from common.files import read_json
 from data.action_spaces import action_space
-from data.foreign_tars import is_foreign
-from data.legacy import read_legacy_tar
-from data.shard import RESERVED, Sample, read_manifest, read_shard, task_of
-from data.tar import list_tars
+from data.samples.turn_samples import image_name, samples_of
+from data.shards.foreign_tars import is_foreign
+from data.shards.legacy import read_legacy_tar
+from data.shards.shard import RESERVED, Sample, read_manifest, read_shard, task_of
+from data.shards.tar import list_tars
 from data.trajectory import is_complete, list_trajectories, read_trajectory
-from data.turn_samples import image_name, samples_of
 from toolkits.readers.detect import detect
 from toolkits.readers.episode_folders import Losses, write_episode
 from toolkits.readers.episode_samples import episode_samples

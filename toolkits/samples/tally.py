@@ -10,10 +10,10 @@ from typing import Any
 import xxhash
 
 from common.errors import UserError
+from data.actions.screen import Screen
 from data.images import opened, size_of
-from data.screen import Screen
-from data.shard import Sample, task_of
-from data.whole_trajectory import split_steps
+from data.samples.whole_trajectory import split_steps
+from data.shards.shard import Sample, task_of
 from toolkits.samples.action_kinds import action_kinds
 from toolkits.samples.sources import Opened
 from toolkits.shards.seen import Seen, SeenImage

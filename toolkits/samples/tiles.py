@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from common.errors import UserError
 from data.images import opened, to_rgb
-from data.shard import Sample
+from data.shards.shard import Sample
 
 WIDTH, HEIGHT = 256, 192
 _CAPTION = 42

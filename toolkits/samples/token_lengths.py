@@ -9,8 +9,8 @@ from typing import Any
 from common.errors import UserError
 from data.checkpoint_folder import find_weights, is_megatron
 from data.conversation import IMAGE
-from data.shard import Sample
-from data.whole_trajectory import split_steps
+from data.samples.whole_trajectory import split_steps
+from data.shards.shard import Sample
 from models.processor import load_processor
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from common.files import write_atomic
-from data.tar import Member, scan
+from data.shards.tar import Member, scan
 
 _FOLDER = ".nv-meta"
 _DATASET = "__module__: megatron.energon\n__class__: CrudeWebdataset\n"

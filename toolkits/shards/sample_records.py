@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from common.errors import UserError
 from data.names import check_name
-from data.shard import RESERVED, Sample
+from data.shards.shard import RESERVED, Sample
 from toolkits.readers.stream import stream_records
 
 Record = dict[str, Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xxhash
 
-from data.shard import image_type
+from data.shards.shard import image_type
 from toolkits.shards.image_hash import NUM_BITS, bands, image_hash, look_alike
 
 _TABLES = """

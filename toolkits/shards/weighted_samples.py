@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.columns import ColumnFiles
-from data.shard import Sample
-from data.whole_trajectory import split_steps
+from data.samples.whole_trajectory import split_steps
+from data.shards.columns import ColumnFiles
+from data.shards.shard import Sample
 
 
 def with_weight(samples: Sequence[Sample], path: Path, is_held_out: Callable[[Sample], bool]) -> list[Sample]:

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.columns import DIGEST, ID, digest_of, names_in, read_rows
 from data.conversation import escape_special
-from data.shard import Sample
+from data.shards.columns import DIGEST, ID, digest_of, names_in, read_rows
+from data.shards.shard import Sample
 
 COLUMNS = ("candidates", "candidate_token_ids")
 _OF_WHAT_WAS_DONE = ("token_ids", "logprobs", "weights_version", "sampling", "weight")

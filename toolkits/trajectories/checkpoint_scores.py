@@ -9,7 +9,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.processes import die_with_parent
-from data.shard import Sample, write_shards
+from data.shards.shard import Sample, write_shards
 from toolkits.shards.energon_index import write_energon_index
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def score_samples(checkpoint: Path, samples: Sequence[Sample], work_dir: Path) -
     Raises:
         UserError: what score.sh says is wrong.
     """
-    from data.columns import read_rows  # imported here: pyarrow takes a second
+    from data.shards.columns import read_rows  # imported here: pyarrow takes a second
 
     shards, table = work_dir / "shards", work_dir / "scores.parquet"
     shards.mkdir(parents=True)

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from data.rewarded_step import place_fields
+from data.samples.rewarded_step import place_fields
 
 Record = dict[str, Any]
 

@@ -11,9 +11,9 @@ from typing import Any
 from common.errors import UserError
 from data.conversation import escape_special
 from data.outcome import Verdict
-from data.reward_model import reward_model_text, reward_model_turn
+from data.samples.reward_model import reward_model_text, reward_model_turn
+from data.samples.turn_samples import image_name, samples_of
 from data.trajectory import is_complete, list_trajectories, read_trajectory
-from data.turn_samples import image_name, samples_of
 from toolkits.convert_trajectories_to_json import place_image
 from toolkits.readers.steps import record, sample_id, text_field
 from toolkits.readers.webrl_traces import read_trace_lines, score_of_trace

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.files import read_json
-from data.action import ActionError, parse_reply
+from data.actions.action import ActionError, parse_reply
 from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.own_trajectory import KEY, header, own_fields

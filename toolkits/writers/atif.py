@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common.files import read_json, write_json
-from data.action import ActionError, parse_reply
+from data.actions.action import ActionError, parse_reply
 from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
 from toolkits.readers.atif import METRICS
 from toolkits.readers.left_out import LeftOut

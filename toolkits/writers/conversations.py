@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from common.files import write_json
-from data.shard import image_type
+from data.shards.shard import image_type
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.references import NAMES
 from toolkits.shards.sample_records import encode_record, write_list

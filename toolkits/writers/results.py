@@ -15,7 +15,7 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import read_json, write_json
-from data.action import ActionError, parse_reply
+from data.actions.action import ActionError, parse_reply
 from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
 from toolkits.readers.left_out import LeftOut
 from toolkits.writers.atif import calls_of

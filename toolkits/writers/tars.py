@@ -1,14 +1,14 @@
 """Our samples in tars: plain webdataset, and energon's dataset with its index. Both are shard folders of ours, too.
 
-A sample has all its images under its own key (`data/shard.py`); convert_to_tar_data.py writes the same, shuffled. Of a
-folder with `--share_images` this makes one that any reader takes.
+A sample has all its images under its own key (`data/shards/shard.py`); convert_to_tar_data.py writes the same,
+shuffled. Of a folder with `--share_images` this makes one that any reader takes.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from data.foreign_tars import EXPORTED
-from data.shard import Sample, write_shards
+from data.shards.foreign_tars import EXPORTED
+from data.shards.shard import Sample, write_shards
 from toolkits.readers.left_out import LeftOut
 from toolkits.readers.references import NAMES
 from toolkits.shards.energon_index import write_energon_index

@@ -6,9 +6,9 @@ A name with a dot is a module of one's own, anywhere on PYTHONPATH. Either has i
 import dataclasses
 import importlib
 
-from common.command_line import read
 from common.errors import UserError
-from common.limits import deferred
+from common.options.command_line import read
+from common.options.limits import deferred
 from training.algorithm_names import check_name
 from training.algorithms.algorithm import Algorithm
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from common.errors import UserError
-from common.limits import Checked
+from common.options.limits import Checked
 from training.samples.experience import RewardedTrajectory
 
 Mode = Literal["paper", "released"]
@@ -98,7 +98,7 @@ class PredictedTokens:
 
 class Algorithm(Checked, abc.ABC):
     """A frozen dataclass whose fields are its own options (`ALGORITHM_OPTIONS=name=value,...`), each with a default and
-    its limits (common/limits.py): `lam: Annotated[float, between(0, 1)] = 0.5`.
+    its limits (common/options/limits.py): `lam: Annotated[float, between(0, 1)] = 0.5`.
 
     The loss of an optimizer step is the sum of `token_losses` over all predicted tokens of its global batch, divided by
     the sum of `shares` over all its samples; the trainer sees to it in every layout, padded or packed.

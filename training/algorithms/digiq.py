@@ -14,7 +14,7 @@ Extraction (eq. 6), a* = argmax over the candidates of Q(s, a_i), A = Q(s, a*) -
 
 Q and V are the smaller of two heads. mode=released, of the authors' code: the larger; awr and pg take the best
 candidate, too, with A cut to [0, 1] (so that no action is ever pushed away), pg 5 times A and awr without a limit, and
-the likelihood is DigiRL's. Candidates are samples of their own (`candidate` of `data/rewarded_step.py`).
+the likelihood is DigiRL's. Candidates are samples of their own (`candidate` of `data/samples/rewarded_step.py`).
 
 Source: Digi-Q (arXiv 2502.15760), digiq/trainer.py.
 """
@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from common.errors import UserError
-from common.limits import above
+from common.options.limits import above
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.algorithms.digirl import clamped_likelihood
 from training.samples.experience import RewardedTrajectory

@@ -24,8 +24,8 @@ import numpy as np
 import torch
 
 from common.errors import UserError
-from common.limits import at_least, between
-from data.rewarded_step import discounted_returns
+from common.options.limits import at_least, between
+from data.samples.rewarded_step import discounted_returns
 from training.algorithms.algorithm import BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.algorithms.weighted_sft import WeightedSft
 from training.samples.estimators import keep_best, td_errors

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from common.errors import UserError
-from common.limits import between
+from common.options.limits import between
 from training.algorithms.algorithm import Mode, PredictedTokens
 from training.algorithms.digirl import clamped_likelihood
 from training.algorithms.weighted_sft import WeightedSft

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from common.errors import UserError
-from common.limits import Limit, above
+from common.options.limits import Limit, above
 from training.algorithms.algorithm import Algorithm, BatchColumns, Needs, Number, PredictedTokens
 from training.samples.experience import RewardedTrajectory, by_group
 

@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 
 from common.errors import UserError
-from common.limits import above, at_least, between
+from common.options.limits import above, at_least, between
 from common.seeds import derive_seed
 from training.algorithms.weighted_sft import WeightedSft
 from training.samples.experience import RewardedTrajectory, by_task

@@ -35,8 +35,8 @@ import torch
 from torch.nn.functional import smooth_l1_loss
 
 from common.errors import UserError
-from common.limits import above, at_least, between
-from data.rewarded_step import discounted_returns
+from common.options.limits import above, at_least, between
+from data.samples.rewarded_step import discounted_returns
 from training.algorithms.algorithm import Algorithm, BatchColumns, Mode, Needs, Number, PredictedTokens
 from training.samples.estimators import td_errors
 from training.samples.experience import RewardedTrajectory

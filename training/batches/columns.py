@@ -10,7 +10,7 @@ import torch
 
 from common.errors import UserError
 from common.files import file_digest
-from data.columns import ColumnFiles, changed_options
+from data.shards.columns import ColumnFiles, changed_options
 from training.algorithms.algorithm import Algorithm, Number
 
 BEHAVIOR = "behavior_logprobs"

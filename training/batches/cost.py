@@ -5,7 +5,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from data.whole_trajectory import EARLIER
+from data.samples.whole_trajectory import EARLIER
 from models.tokens.encoding import ConversationEncoder
 from models.vision import VisionSide
 from training.batches.flops import language_flops

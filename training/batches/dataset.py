@@ -30,7 +30,7 @@ from megatron.energon import (
 )
 from megatron.energon.errors import reraise_exception
 
-from data.shard import parse_fields
+from data.shards.shard import parse_fields
 from training.batches.chain import chain
 from training.batches.collate import Share
 from training.batches.columns import ColumnJoin

@@ -8,7 +8,7 @@ import torch
 
 from common.errors import UserError
 from common.safe_pickle import ZIP_DAMAGE, check_opcodes, check_proportion
-from common.terminal import in_short
+from common.shown.terminal import in_short
 
 _LARGEST_PICKLE = 2**26
 """Bytes of all that is no tensor."""

@@ -25,11 +25,11 @@ import torch
 from common import cli
 from common.errors import UserError
 from common.files import file_digest, make_folder
-from common.limits import Checked, above, at_least, between
+from common.options.limits import Checked, above, at_least, between
 from common.progress import Reporter
 from common.seeds import draw
-from data.columns import OUTCOME, REWARD, ColumnFiles, is_written, print_columns, read_record, write_columns
-from data.shard import read_manifest
+from data.shards.columns import OUTCOME, REWARD, ColumnFiles, is_written, print_columns, read_record, write_columns
+from data.shards.shard import read_manifest
 from training.algorithms.critic import check_outcomes
 from training.checkpoints.state_file import read_state
 from training.config import parse_with_environment

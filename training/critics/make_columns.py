@@ -3,7 +3,7 @@
 One row of the Parquet file for each training sample:
 
     id, digest              as in the samples, and of what they say
-    trajectory, group, step where it stands (data/rewarded_step.py)
+    trajectory, group, step where it stands (data/samples/rewarded_step.py)
     reward, outcome         of the step, of the whole trajectory
     return                  the sum of gamma^k times the reward k steps later
     num_tries               trajectories of its group
@@ -27,11 +27,11 @@ import pyarrow
 from common import cli
 from common.errors import UserError
 from common.files import file_digest
-from common.limits import Checked, between
-from common.switch import Switch
-from data.columns import ColumnFiles, is_written, names_in, print_columns, read_record, write_columns
-from data.rewarded_step import discounted_returns
-from data.shard import read_manifest
+from common.options.limits import Checked, between
+from common.options.switch import Switch
+from data.samples.rewarded_step import discounted_returns
+from data.shards.columns import ColumnFiles, is_written, names_in, print_columns, read_record, write_columns
+from data.shards.shard import read_manifest
 from training import algorithms
 from training.config import parse_with_environment
 from training.samples.estimators import others_mean

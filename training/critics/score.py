@@ -31,7 +31,7 @@ import sys
 
 from common import cli
 from data.checkpoint_folder import find_weights
-from data.columns import is_written
+from data.shards.columns import is_written
 from models.registry import family
 from training.config import parse_with_environment
 from training.critics.score_config import ScoreConfig

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from common.files import file_digest
-from common.flags import narrowed
-from common.limits import at_least
-from common.switch import Switch
+from common.options.flags import narrowed
+from common.options.limits import at_least
+from common.options.switch import Switch
 from data.adapter_record import read_adapter_record
 from data.checkpoint_folder import critic_of, find_weights, fingerprint
 from models.tokens.encoding import Reads

@@ -13,8 +13,8 @@ from megatron.core.transformer.module import Float16Module
 
 from common.errors import UserError
 from data.checkpoint_folder import find_weights
-from data.column_parts import ColumnParts
-from data.columns import digest_of
+from data.shards.column_parts import ColumnParts
+from data.shards.columns import digest_of
 from models.processor import load_processor
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder

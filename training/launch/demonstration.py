@@ -17,7 +17,7 @@ from common.errors import UserError
 from common.files import make_folder
 from common.processes import num_cores
 from data.checkpoint_folder import read_tracker
-from data.shard import read_manifest
+from data.shards.shard import read_manifest
 from models.registry import family
 from training.config import Config, parse, script_of
 from training.memory.per_gpu import known_shapes

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from common.defaults import ROOT
 from common.processes import die_with_parent
-from common.terminal import printable
-from data.foreign_tars import MadeOf, is_foreign, shards_of
-from data.mix_file import SUFFIX, mix_digest, mix_of_shards, shards_of_mix
+from common.shown.terminal import printable
+from data.shards.foreign_tars import MadeOf, is_foreign, shards_of
+from data.shards.mix_file import SUFFIX, mix_digest, mix_of_shards, shards_of_mix
 
 
 def shards_to_read(folder: Path) -> Path:

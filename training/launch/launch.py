@@ -13,7 +13,7 @@ from common.errors import UserError
 from common.files import make_folder, read_object
 from data.checkpoint_folder import IDENTITY_FILE, RELEASE, find_weights, fingerprint, is_critic, read_tracker
 from data.names import check_name
-from data.shard import read_manifest
+from data.shards.shard import read_manifest
 from models.family import Family
 from models.language import sliding_window
 from models.registry import family

@@ -19,7 +19,7 @@ from common.parallel import run_parallel
 from data.checkpoint_folder import fingerprint
 from data.conversation import IMAGE
 from data.image_check import check_encoded
-from data.shard import read_manifest
+from data.shards.shard import read_manifest
 from models.family import NO_IMAGES
 from models.processor import load_processor, to_stderr
 from models.registry import family

@@ -10,7 +10,7 @@ from itertools import islice
 
 import torch
 
-from data.shard import read_manifest
+from data.shards.shard import read_manifest
 from training.algorithms.sft import Sft
 from training.batches.collate import Collator, MicroBatch, Share
 from training.batches.columns import ColumnJoin

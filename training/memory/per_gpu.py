@@ -16,8 +16,8 @@ from rich.console import Console
 
 from common.errors import UserError
 from common.files import read_object
-from common.switch import spelled
-from common.tables import Table, print_table
+from common.options.switch import spelled
+from common.shown.tables import Table, print_table
 from models.family import Family
 from models.registry import family, family_of
 from models.weight_table import EMBEDDING, LANGUAGE, OUTPUT_LAYER, Weight, find_spelling, padded_vocab_size

@@ -15,7 +15,7 @@ from megatron.core.dist_checkpointing.strategies import filesystem_async
 from torch.distributed.checkpoint.api import CheckpointException
 
 from common.errors import UserError
-from common.terminal import in_short
+from common.shown.terminal import in_short
 from models.checkpoint.torch_dist_metadata import read_metadata
 
 

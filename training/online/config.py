@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from common.errors import UserError
-from common.flags import narrowed
-from common.limits import above, at_least
+from common.options.flags import narrowed
+from common.options.limits import above, at_least
 from data.online_run import OnlineRun
 from training.config import Config
 from training.modules import kernels
@@ -40,6 +40,10 @@ class OnlineConfig(TrainingOptions):
     """Critics, each of which judges the tries that it was fitted without."""
     critic_iters: Annotated[int, at_least(1)] = 300
     """Their optimizer steps."""
+    critic_width: Annotated[int, at_least(1)] = 512
+    """Units of their two hidden layers."""
+    critic_lr: Annotated[float, above(0)] = 1e-4
+    """Of their Adam."""
     groups_per_step: Annotated[int, at_least(1)] = 8
     """Groups that a version of the weights learns from; the collector's is the same."""
     ppo_epochs: Annotated[int, at_least(1)] = 1

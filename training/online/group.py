@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from common.errors import UserError
-from data.columns import digest_of
 from data.online_run import Fate, read_group
-from data.rewarded_step import RewardedStep
+from data.samples.rewarded_step import RewardedStep
+from data.samples.turn_samples import image_name, samples_of
+from data.shards.columns import digest_of
 from data.trajectory import Trajectory, read_trajectory
-from data.turn_samples import image_name, samples_of
 from models.tokens.encoding import ConversationEncoder
 from models.tokens.sampled import SampledReply
 from training.algorithms.algorithm import Algorithm

@@ -113,8 +113,8 @@ class Trainer:
 
     def _critic_options(self, target: Target) -> CriticOptions:
         config = self.config
-        folder = config.run_dir / "trainer" / "critic"
-        return CriticOptions(target, config.critic_folds, config.critic_iters, config.seed, folder)
+        folder, fitting = config.run_dir / "trainer" / "critic", (config.critic_width, config.critic_lr, config.seed)
+        return CriticOptions(target, config.critic_folds, config.critic_iters, *fitting, folder)
 
     @property
     def is_complete(self) -> bool:

@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 import httpx
 
-from common.bounded_http import BoundedClient
+from common.network.bounded_http import BoundedClient
 from data.online_run import OnlineRun
 
 _ANSWER_S, _RELOAD_S = 10.0, 600.0

@@ -31,12 +31,13 @@ from training.samples.experience import RewardedTrajectory
 
 @dataclasses.dataclass(frozen=True)
 class CriticOptions:
-    """As of feature_critic.sh: `target`, `folds`, `train_iters`, `seed`. `folder`: where it is kept while it is
-    fitted."""
+    """As of feature_critic.sh, but for `folder`: where it is kept while it is fitted."""
 
     target: Target
     folds: int
     train_iters: int
+    width: int
+    lr: float
     seed: int
     folder: Path
 
@@ -97,7 +98,7 @@ class Critic:
                 other.unlink()
         config = FeatureCriticConfig(
             **{"dataset_path": options.folder, "features": options.folder, "output": options.folder, "critic": path},
-            **{name: getattr(options, name) for name in ("target", "folds", "train_iters", "seed")},
+            **{name: getattr(options, name) for name in ("target", "folds", "train_iters", "width", "lr", "seed")},
         )
         return Fitting(config, {"samples": digest}, num_features)
 

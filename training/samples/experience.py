@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from common.errors import UserError
-from data.columns import ColumnFiles, digest_of
-from data.rewarded_step import RewardedStep, round_of
+from data.samples.rewarded_step import RewardedStep, round_of
+from data.shards.columns import ColumnFiles, digest_of
 from training.samples.stored_sample import read_in_order
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.shard import parse_fields, read_manifest, sample_images
-from data.tar import scan
-from data.whole_trajectory import EARLIER, split_steps
+from data.samples.whole_trajectory import EARLIER, split_steps
+from data.shards.shard import parse_fields, read_manifest, sample_images
+from data.shards.tar import scan
 from training.samples.pictures import FilePart
 
 

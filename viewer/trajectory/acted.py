@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from data.action import ActionError, Click, Drag, Scroll, Type, action_text, parse_reply
-from viewer.heads import as_object, as_text, numbers, shortened
+from data.actions.action import ActionError, Click, Drag, Scroll, Type, action_text, parse_reply
+from viewer.catalog.heads import as_object, as_text, numbers, shortened
 
 MAX_REPLY = 100_000
 _LABEL = re.compile(r"\[?(\d+)\]?")
@@ -37,7 +37,7 @@ def _name(label: int, tree: str) -> str:
 
 
 def said(record: dict[str, Any]) -> str:
-    """An action by coordinates (`data.point_action.ActionRecord`) in words."""
+    """An action by coordinates (`data.actions.point_action.ActionRecord`) in words."""
     points = [f"({x:.0f}, {y:.0f})" for x, y in _points(record)]
     arguments = as_object(record.get("arguments")).items()
     details = [f"{name}={value}" for name, value in arguments if isinstance(value, str | int | float) and value != ""]

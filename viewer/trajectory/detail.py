@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from data.action import thought_text
+from data.actions.action import thought_text
 from data.trajectory import AGREEMENT
 from toolkits.readers.digirl import points_of
-from viewer.heads import (
+from viewer.catalog.heads import (
     as_json,
     as_number,
     as_object,
@@ -24,9 +24,9 @@ from viewer.heads import (
     released_outcome,
     shortened,
 )
-from viewer.opened import TrajectorySet
-from viewer.reading import plain_folders, read
-from viewer.released import is_released, read_released
+from viewer.catalog.opened import TrajectorySet
+from viewer.catalog.reading import plain_folders, read
+from viewer.catalog.released import is_released, read_released
 from viewer.trajectory.acted import MAX_REPLY, in_words, labels_of, named, place_of
 from viewer.trajectory.repeat import commands
 from viewer.trajectory.thoughts import Thoughts

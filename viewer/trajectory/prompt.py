@@ -9,8 +9,8 @@ from common.files import parse_json
 from data.action_spaces import known_space
 from data.conversation import StepText, build_chat
 from data.observation import shown
-from viewer.heads import as_number, as_object, as_text
-from viewer.reading import read
+from viewer.catalog.heads import as_number, as_object, as_text
+from viewer.catalog.reading import read
 from viewer.trajectory.detail import read_folder, read_tree
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from viewer.opened import TrajectorySet
-from viewer.reading import plain_folders, read
+from viewer.catalog.opened import TrajectorySet
+from viewer.catalog.reading import plain_folders, read
 
 _COLLECTORS = ("collection/run.py", "collection/exploration_feedback.py")
 _SERVERS = ("server/hf_online_server.py", "environments/sites/expert/server.py")

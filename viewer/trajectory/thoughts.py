@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from data.turn_samples import sample_head
-from viewer.heads import LARGEST, as_number
-from viewer.reading import inner_folder
+from data.samples.turn_samples import sample_head
+from viewer.catalog.heads import LARGEST, as_number
+from viewer.catalog.reading import inner_folder
 
 COLUMNS, CANDIDATES = "columns", "candidates.parquet"
 _ID = re.compile(r"(.+)--r\d\d--step(\d+)(?:--c(\d+))?")
@@ -87,8 +87,8 @@ def _usable(paths: Sequence[Path]) -> list[Path]:
 
 def _rank(path: Path, values: _Ranked, advantages: _Ranked) -> None:
     """Keep those of least rank: of values the first step's, of advantages the furthest from 0."""
-    from data.columns import ID  # imported here, as below: most runs have no columns, and pyarrow takes 60 MB
-    from data.parquet.parquet_file import iter_batches
+    from data.shards.columns import ID  # imported here, as below: most runs have no columns, and pyarrow takes 60 MB
+    from data.shards.parquet.parquet_file import iter_batches
 
     names = _number_columns(path)
     wanted = [name for name in ("value", "value_1", "advantage") if name in names]
@@ -101,7 +101,7 @@ def _rank_rows(table: Any, wanted: Sequence[str], values: _Ranked, advantages: _
     import numpy as np
     from pyarrow import compute
 
-    from data.columns import ID
+    from data.shards.columns import ID
 
     parts = compute.call_function("extract_regex", [table[ID]], compute.ExtractRegexOptions(_PARTS))
     heads, steps, candidates = parts.flatten()
@@ -123,7 +123,7 @@ def _rank_rows(table: Any, wanted: Sequence[str], values: _Ranked, advantages: _
 
 
 def _number_columns(path: Path) -> list[str]:
-    from data.parquet.parquet_file import is_number, read_schema
+    from data.shards.parquet.parquet_file import is_number, read_schema
 
     return [one.name for one in read_schema(path) if is_number(one.type)]
 
@@ -138,7 +138,7 @@ def _lists(path: Path, begins: str, of_texts: bool) -> Iterator[tuple[str, dict[
     """(id, lists by name) of the rows whose ids begin so."""
     from pyarrow import types
 
-    from data.parquet.parquet_file import read_schema
+    from data.shards.parquet.parquet_file import read_schema
 
     schema, is_wanted = read_schema(path), types.is_string if of_texts else types.is_floating
     kept = [one.name for one in schema if types.is_list(one.type) and is_wanted(one.type.value_type)]
@@ -149,8 +149,8 @@ def _lists(path: Path, begins: str, of_texts: bool) -> Iterator[tuple[str, dict[
 def _rows(path: Path, begins: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     from pyarrow import compute
 
-    from data.columns import ID
-    from data.parquet.parquet_file import iter_batches
+    from data.shards.columns import ID
+    from data.shards.parquet.parquet_file import iter_batches
 
     if names:
         left = _MOST

@@ -10,16 +10,16 @@ from typing import Any
 from common.errors import UserError
 from data.action_spaces import known_space
 from data.action_spaces.space import ActionSpace
+from data.actions.screen import png_size
 from data.conversation import StepText, escape_special
-from data.screen import png_size
 from data.trajectory import split_folder_name
 from models.processor import load_processor
 from models.registry import family
 from models.tokens.encoding import ConversationEncoder
 from models.tokens.sampled import SampledReply
 from training.options import ModelOptions
-from viewer.heads import as_number, as_text
-from viewer.reading import read
+from viewer.catalog.heads import as_number, as_text
+from viewer.catalog.reading import read
 from viewer.trajectory.prompt import num_images, read_asked, read_texts
 from viewer.trajectory.thoughts import Thoughts
 

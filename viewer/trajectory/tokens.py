@@ -15,9 +15,9 @@ from typing import Any
 
 from common.errors import UserError
 from common.files import parse_json
-from viewer.heads import as_object, read_object, shortened
-from viewer.opened import OpenedRun, TrajectorySet
-from viewer.reading import plain_folders
+from viewer.catalog.heads import as_object, read_object, shortened
+from viewer.catalog.opened import OpenedRun, TrajectorySet
+from viewer.catalog.reading import plain_folders
 
 _PATIENCE_S = 180.0  # much for a busy machine: imports take most of it
 

@@ -15,11 +15,11 @@ from collection.judges.endpoint.faults import JudgeFault, RefusedError, UnclearR
 from collection.judges.endpoint.ledger import Ledger, estimate_tokens
 from collection.judges.endpoint.reply_cache import ReplyCache
 from collection.judges.endpoint.reply_format import FormatName, ReplyFormat
-from common.bounded_http import BoundedClient, containers_for_tokens
 from common.errors import UserError
-from common.fields import fits
-from common.retry import MAX_ATTEMPTS, TransientError, retry, retry_after_s
-from common.terminal import in_short
+from common.network.bounded_http import BoundedClient, containers_for_tokens
+from common.network.retry import MAX_ATTEMPTS, TransientError, retry, retry_after_s
+from common.options.fields import fits
+from common.shown.terminal import in_short
 
 Meaning = TypeVar("Meaning")
 

@@ -21,7 +21,7 @@ try:
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     sys.exit(run_path(str(Path(__file__).resolve().parents[3] / "common" / "not_installed.py"))["say"](missing))
 
-from common.limits import Checked, at_least, between
+from common.options.limits import Checked, at_least, between
 from common.processes import served
 from data.task import SITES, SITES_PORT
 from environments.android.daemon.daemon import daemon

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from common.stand_in import text_of
+from common.network.stand_in import text_of
 from environments.apps.application import app_names, make_app
 from environments.apps.expert.rules import Situation
 from environments.apps.templates import parse

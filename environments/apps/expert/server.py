@@ -13,8 +13,8 @@ try:
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     sys.exit(run_path(str(Path(__file__).resolve().parents[3] / "common" / "not_installed.py"))["say"](missing))
 
-from common.limits import Checked, Port
-from common.stand_in import create_app, serve
+from common.network.stand_in import create_app, serve
+from common.options.limits import Checked, Port
 from environments.apps.expert.expert import reply
 
 

@@ -5,7 +5,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from data.action import (
+from data.actions.action import (
     CANNOT_EXECUTE,
     Action,
     ActionError,
@@ -18,7 +18,7 @@ from data.action import (
     Type,
     Wait,
 )
-from data.point_action import AnyAction, PointAction
+from data.actions.point_action import AnyAction, PointAction
 from environments.browser.acting.aim import TRIES, Aim, GoneError, aim, disarm, drag, failure, press
 from environments.browser.acting.at_points import act_at
 from environments.browser.acting.effects import where_it_leads

@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from data.action import CANNOT_EXECUTE, ActionError
+from data.actions.action import CANNOT_EXECUTE, ActionError
 from environments.browser.acting import pointer
 from environments.browser.chromium.cdp import Params, RefusedError
 from environments.browser.observation.frame_place import place_of

@@ -8,9 +8,9 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from data.action import ActionError
-from data.point_action import ClickAt, DragAt, GoTo, HoverAt, PointAction, Press, ScrollAt, Write
-from data.screen import Point
+from data.actions.action import ActionError
+from data.actions.point_action import ClickAt, DragAt, GoTo, HoverAt, PointAction, Press, ScrollAt, Write
+from data.actions.screen import Point
 from environments.browser.acting.aim import disarm, failure, guard_others, told
 from environments.browser.acting.effects import where_it_leads
 from environments.browser.acting.fill import FOCUS_QUIET_S, enter, focus, write

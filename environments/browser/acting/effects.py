@@ -2,8 +2,8 @@
 
 from urllib.parse import urlsplit
 
-from data.action import Click, Drag, GoBack, Type
-from data.point_action import AnyAction, ClickAt, DragAt, Press, Write
+from data.actions.action import Click, Drag, GoBack, Type
+from data.actions.point_action import AnyAction, ClickAt, DragAt, Press, Write
 from environments.environment import Observation
 
 _OPENED_HERE = ("http", "https", "javascript", "blob", "data", "about", "file", "")

@@ -5,8 +5,8 @@ Between the press, the text and ENTER the page is given the time that a person's
 
 from dataclasses import dataclass
 
-from common.cut_text import cut_middle
-from data.action import ActionError
+from common.shown.cut_text import cut_middle
+from data.actions.action import ActionError
 from environments.browser.acting.aim import Aim, disarm, failure, guard_others, quietly, told
 from environments.browser.acting.aim import press as press_mouse
 from environments.browser.acting.keyboard import ENTER, keystrokes, press

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from data.keys import MODIFIERS
+from data.actions.keys import MODIFIERS
 from environments.browser.chromium.cdp import Params
 
 ENTER = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}

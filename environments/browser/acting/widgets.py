@@ -5,8 +5,8 @@ import mimetypes
 from collections.abc import Sequence
 from pathlib import Path
 
-from data.action import CANNOT_EXECUTE, ActionError
-from data.keys import MODIFIERS
+from data.actions.action import CANNOT_EXECUTE, ActionError
+from data.actions.keys import MODIFIERS
 from environments.browser.acting import keyboard
 from environments.browser.acting.aim import Aim, disarm, press
 from environments.browser.acting.keyboard import ARROW_LEFT, ARROW_RIGHT

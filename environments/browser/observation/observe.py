@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
-from common.cut_text import cut_middle
+from common.shown.cut_text import cut_middle
 from data.observation import Mode, Visibility
 from environments.browser.chromium.cdp import Params, RefusedError
 from environments.browser.observation.covered import find_covered

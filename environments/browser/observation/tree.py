@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from common.cut_text import cut_middle
+from common.shown.cut_text import cut_middle
 from data.observation import Visibility
 from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.layout import Region

@@ -6,7 +6,7 @@ them is asked for node by node.
 
 from typing import Any
 
-from common.cut_text import left_out
+from common.shown.cut_text import left_out
 from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.layout import Region
 from environments.browser.observation.tree import MAX_OPTIONS, AXNode, with_more_options

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from common.cut_text import cut_middle
+from common.shown.cut_text import cut_middle
 from environments.browser.chromium.cdp import Params, RefusedError
 from environments.browser.gate.url_policy import may_open
 from environments.browser.page.activity import Activity

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from common.stand_in import CannotReplyError, text_of
+from common.network.stand_in import CannotReplyError, text_of
 
 _TASK = re.compile(r"Now given a task: (.+?)  Please interact with \S+ and get the answer", re.DOTALL)
 _LINE = re.compile(r"""^(\t*)\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(.*)$""", re.MULTILINE)

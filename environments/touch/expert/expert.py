@@ -4,7 +4,7 @@ and what it said before."""
 from collections.abc import Sequence
 from typing import Any
 
-from common.stand_in import text_of
+from common.network.stand_in import text_of
 from data.action_spaces.appagent import SPACE
 from environments.sites.expert.reading import NotUnderstoodError, read_page, read_task
 from environments.touch.expert.rules import Seen

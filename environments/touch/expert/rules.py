@@ -8,8 +8,8 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 
-from data.action import Answer, Click, Restart, Scroll
-from data.point_action import AnyAction, Press, Write
+from data.actions.action import Answer, Click, Restart, Scroll
+from data.actions.point_action import AnyAction, Press, Write
 from environments.sites.expert.reading import Element, Page
 
 TAPPED = ("link", "button", "switch", "radio", "tab")

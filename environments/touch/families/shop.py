@@ -1,6 +1,6 @@
 """What may be asked in the shop."""
 
-from data.action import Action, Answer, Restart
+from data.actions.action import Action, Answer, Restart
 from environments.sites.shop.content import QUANTITIES, Product
 from environments.touch.expert.rules import (
     COMPLETE,

@@ -19,7 +19,7 @@ from common.files import read_json, write_json
 from data.task import read_tasks, write_tasks
 from elcano.executors.executor import Command, python
 from elcano.executors.local import Executor
-from elcano.services import embedded_sites, embedded_teacher
+from elcano.stages.services import embedded_sites, embedded_teacher
 
 HERE = Path(__file__).resolve().parent
 WORK = Path("runs/demonstrations")

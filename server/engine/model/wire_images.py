@@ -17,7 +17,7 @@ from PIL import Image
 from common.errors import UserError
 from data.image_check import decoded
 from data.images import opened, size_of, to_rgb
-from data.legacy import PickledImage, unpickle_images
+from data.shards.legacy import PickledImage, unpickle_images
 
 _DATA_URL = re.compile(r"data:[\w.+/-]*;base64,", re.IGNORECASE)
 """Whatever kind of file it says it is: clients guess by a name, and the bytes tell."""

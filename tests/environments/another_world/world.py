@@ -10,7 +10,7 @@ from typing import Any
 
 from PIL import Image
 
-from data.action import CANNOT_EXECUTE, Action, ActionError, Answer, Type
+from data.actions.action import CANNOT_EXECUTE, Action, ActionError, Answer, Type
 from data.task import Task
 from environments import world
 from environments.environment import Environment, Observation, Open

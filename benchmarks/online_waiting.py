@@ -1,0 +1,154 @@
+"""Tries an hour of an online run on slow websites: nobody waits (lag 2), or all wait for the trainer (lag 0), in turns.
+
+    python -m benchmarks.online_waiting --policy runs/online/warm_start/IL/policy --work_dir DIR
+
+Both are the same programs with the same flags but for the lag: examples/online/recipe.py's GRPO on its own three kinds
+of tasks. The clock begins with the first version that is learned, so that no start counts.
+"""
+
+import contextlib
+import dataclasses
+import os
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from runpy import run_path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from common import cli
+from common.defaults import ROOT
+from common.errors import UserError
+from common.files import read_object, write_json
+from common.options.limits import Checked, above, at_least
+from common.significance import wilson
+from data.online_run import OnlineRun
+from elcano.executors.executor import Command
+from elcano.executors.local import Executor
+from elcano.online import run_online
+
+RECIPE = ROOT / "examples" / "online" / "recipe.py"
+_LONGEST_START_S = 900.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(Checked):
+    """Count tries by lag."""
+
+    policy: Path
+    """Hugging Face folder that all runs begin with (examples/online/warm_start.py makes it)."""
+    tasks: Path
+    """Task file of the embedded websites, of kinds that the policy sometimes solves."""
+    work_dir: Path
+    """Receives the runs."""
+    delay_s: Annotated[float, at_least(0)] = 2.0
+    """Of each page."""
+    lags: tuple[int, ...] = (2, 0)
+    """Versions that browsing may be ahead of learning."""
+    seconds: Annotated[float, above(0)] = 300.0
+    """Of each run, from its first version on."""
+    repeats: Annotated[int, at_least(1)] = 3
+    """Turns."""
+    num_sessions: Annotated[int, at_least(1)] = 48
+    """Browsers side by side."""
+    output: Path | None = None
+    """Receives the counts as JSON."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Count:
+    """What a run did in its seconds."""
+
+    lag: int
+    tries: int
+    solved: int
+    versions: int
+    seconds: float
+
+    @property
+    def per_hour(self) -> float:
+        return 3600 * self.tries / self.seconds
+
+
+def main(config: Config) -> None:
+    """Print each run, the medians, and the ratio of the first lag to the last one, turn by turn."""
+    counts: list[Count] = []
+    with _slow_sites(config) as port:
+        for turn in range(config.repeats):
+            for lag in config.lags if turn % 2 == 0 else config.lags[::-1]:
+                counts.append(_run(config, lag, config.work_dir / f"turn-{turn}-lag-{lag}", port))
+                count = counts[-1]
+                low, high = wilson(count.solved / max(1, count.tries), count.tries)
+                print(
+                    f"turn {turn}, lag {lag}: {count.per_hour:.0f} tries an hour, {count.versions} versions, "
+                    f"{low:.0%} to {high:.0%} solved",
+                    flush=True,
+                )
+    by_lag = {lag: [count.per_hour for count in counts if count.lag == lag] for lag in config.lags}
+    for lag, rates in by_lag.items():
+        print(f"lag {lag}: {statistics.median(rates):.0f} tries an hour ({min(rates):.0f} to {max(rates):.0f})")
+    ratios = [first / last for first, last in zip(by_lag[config.lags[0]], by_lag[config.lags[-1]], strict=True)]
+    print(f"ratio {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+    if config.output:
+        write_json(config.output, [dataclasses.asdict(count) for count in counts], indent=1)
+
+
+@contextlib.contextmanager
+def _slow_sites(config: Config) -> Iterator[int]:
+    def command(_: str, port: int) -> Command:
+        words = [sys.executable, "-m", "environments.sites", "--delay_s", str(config.delay_s), "--port", str(port)]
+        return Command(words, config.work_dir / "logs" / "sites.log")
+
+    with Executor().service(command, "/health") as url:
+        port = urlsplit(url).port
+        assert port is not None
+        yield port
+
+
+def _run(config: Config, lag: int, folder: Path, port: int) -> Count:
+    """One run, from nothing."""
+    if folder.exists():
+        raise UserError(f"{folder}: is there already; give another --work_dir")
+    made = run_path(str(RECIPE))["made"]("grpo", config.policy, config.tasks, max_lag=lag)
+    collection = {**made.collection, "num_sessions": config.num_sessions, "sites_port": port}
+    run = get_context("spawn").Process(
+        target=run_online, args=(dataclasses.replace(made, collection=collection), folder)
+    )
+    run.start()
+    try:
+        _wait_for_version(run, folder)
+        before, since, version = _settled(folder), time.monotonic(), OnlineRun(folder).newest_version()
+        time.sleep(config.seconds)
+        seconds, after = time.monotonic() - since, _settled(folder)
+        rewards = [reward for name, group in after.items() if name not in before for reward in group]
+        versions = OnlineRun(folder).newest_version() - version
+        return Count(lag, len(rewards), sum(reward > 0 for reward in rewards), versions, seconds)
+    finally:
+        assert run.pid is not None
+        os.kill(run.pid, signal.SIGINT)
+        run.join()
+
+
+def _wait_for_version(run: BaseProcess, folder: Path) -> None:
+    since = time.monotonic()
+    while not (OnlineRun(folder).versions() and OnlineRun(folder).newest_version() > 0):
+        if not run.is_alive() or time.monotonic() - since > _LONGEST_START_S:
+            raise UserError(f"{folder}: learned no version; see {folder}/logs")
+        time.sleep(0.5)
+
+
+def _settled(folder: Path) -> Mapping[str, list[float]]:
+    """The rewards of each complete group."""
+    found = {}
+    for group in OnlineRun(folder).trajectories.glob("group*/group.json"):
+        found[group.parent.name] = [reward or 0.0 for reward in read_object(group)["rewards"]]
+    return found
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

@@ -1,0 +1,214 @@
+"""Algorithms that learn online, from one warm start and by the same number of tries: a table and a picture.
+
+    python examples/online/compare.py --output_dir runs/online-compare --algorithms grpo pae --tries 1000
+
+Each run is a folder of `elcano online`, <output_dir>/seed-<n>/<algorithm>. The version that it ends with is tested
+greedily on tasks of websites with other contents. The same command goes on where it was stopped; with more algorithms
+or seeds it does what is missing. Needs a warm start (warm_start.py).
+"""
+
+import contextlib
+import dataclasses
+import itertools
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from curve import read_points
+from recipe import LEARNING, made
+
+from common import cli
+from common.defaults import ROOT
+from common.errors import UserError
+from common.files import read_object, write_json
+from common.options.limits import Checked, at_least
+from common.shown.drawing import drawing
+from common.shown.tables import Table, print_table
+from common.significance import compare, wilson
+from data.online_run import OnlineRun
+from data.task import Task, read_tasks, write_tasks
+from elcano.executors.executor import Command, python
+from elcano.executors.local import Executor
+from elcano.online import run_online
+from elcano.resources import ANY
+from elcano.stages.services import policy_server
+from server.config import ServerConfig
+
+KINDS = ("Shop-price", "Shop-cart", "Forum-views")
+"""Kinds of tasks in which the warm start sometimes succeeds."""
+EXPLORED = ("IL-2", "optim-1", "optim-2", "optim-3", *(f"voyage/{n}" for n in range(1, 6)))
+HELD_OUT = ("test", "test-2", "validation", *(f"voyage/{n}" for n in range(1, 7)))
+HELD_OUT_SEED = 1
+"""Of websites whose contents nobody learned of."""
+START = "warm start"
+_COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#2f7d32", "#777777", "#b08900")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(Checked):
+    """Compare algorithms that learn online."""
+
+    output_dir: Path
+    """Folder of all runs."""
+    warm_start: Path = ROOT / "runs" / "online" / "warm_start" / "IL" / "policy"
+    """Hugging Face folder of the policy that all begin with."""
+    algorithms: tuple[str, ...] = tuple(LEARNING)
+    """Names of recipe.py."""
+    seeds: tuple[int, ...] = (0,)
+    """Of rollouts and trainers; the tasks that are met, and their order, follow from it."""
+    tries: Annotated[int, at_least(1)] = 1000
+    """Rollouts of each run."""
+    test_tasks: Annotated[int, at_least(1)] = 100
+    """Held-out tasks of each kind."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """One algorithm over all seeds: which held-out tasks were solved, by how many of the seeds."""
+
+    name: str
+    outcomes: Mapping[str, float]
+    rates: Sequence[float]
+    runs: Sequence[Path]
+
+
+def main(config: Config) -> None:
+    """Run what is missing, and show what came of all."""
+    if not config.warm_start.is_dir():
+        raise UserError(f"{config.warm_start}: no such folder; make it as examples/online/warm_start.py says")
+    executor = Executor()
+    explored, held_out = _tasks(executor, config)
+    with _sites(executor, 0, config.output_dir / "logs" / "sites.log") as port:
+        for name, seed in itertools.product(config.algorithms, config.seeds):
+            if not (_run(config, name, seed).folder / "test" / "report.json").exists():
+                _learn(config, name, seed, explored, port)
+    start = _test(executor, config.warm_start, held_out, config.output_dir / "start")
+    arms = [Arm(START, start, [_mean(start)], [])]
+    for name in config.algorithms:
+        runs = [_run(config, name, seed) for seed in config.seeds]
+        found = [_test(executor, run.version(run.newest_version()), held_out, run.folder / "test") for run in runs]
+        outcomes = {task: sum(each[task] for each in found) / len(found) for task in start}
+        arms.append(Arm(name, outcomes, [_mean(each) for each in found], [run.folder for run in runs]))
+        show(arms, config.output_dir)
+
+
+def _run(config: Config, name: str, seed: int) -> OnlineRun:
+    return OnlineRun(config.output_dir / f"seed-{seed}" / name)
+
+
+def show(arms: Sequence[Arm], folder: Path) -> None:
+    """The table, `summary.json` and `curves.png`. A change is paired by task, its interval over tasks."""
+    start = arms[0].outcomes
+    table = Table(["learned by"], ["tries", "success", "95 %", "change", "95 %", "minutes"])
+    summary = {}
+    for arm in arms:
+        share, num_tasks = _mean(arm.outcomes), len(arm.outcomes)
+        low, high = wilson(share, num_tasks)
+        points = [read_points(run) for run in arm.runs]
+        tries = sum(point.tries for run in points for point in run)
+        minutes = sum(run[-1].minutes for run in points)
+        change = compare(start, arm.outcomes) if arm.runs else None
+        changed = (
+            (f"{change.mean:+.1%}", f"{change.interval[0]:+.0%} to {change.interval[1]:+.0%}") if change else ("", "")
+        )
+        table.add(arm.name, str(tries), f"{share:.1%}", f"{low:.0%} to {high:.0%}", *changed, f"{minutes:.0f}")
+        summary[arm.name] = {
+            **{"tries_learned": tries, "success_rate": share, "rates": list(arm.rates), "minutes": minutes},
+            **({"change": dataclasses.asdict(change)} if change else {}),
+        }
+    print_table(table)
+    write_json(folder / "summary.json", summary, indent=1)
+    _draw(arms, folder / "curves.png")
+
+
+def _learn(config: Config, name: str, seed: int, explored: Path, sites_port: int) -> None:
+    recipe = made(name, config.warm_start, explored, seed)
+    num_groups = -(-config.tries // recipe.collection["group_size"])
+    collection = {**recipe.collection, "num_groups": num_groups, "sites_port": sites_port}
+    run_online(dataclasses.replace(recipe, collection=collection), _run(config, name, seed).folder)
+
+
+def _test(executor: Executor, policy: Path, tasks: Path, folder: Path) -> dict[str, float]:
+    """1 of each task of `tasks` that `policy` solves, else 0."""
+
+    report = folder / "report.json"
+    if not report.exists():
+        serving = ServerConfig(max_new_tokens=128)
+        with (
+            _sites(executor, HELD_OUT_SEED, folder / "logs" / "sites.log") as port,
+            policy_server(executor, policy, serving, ANY, folder / "logs" / "server.log") as url,
+        ):
+            words = python(
+                "collection/run.py",
+                **{"test_file": tasks, "api_localhost": url, "sites_port": port, "headless": True},
+                **{"max_iter": 8, "max_attached_imgs": 1, "temperature": 0, "judge": "oracle", "num_sessions": 12},
+                **{"output_dir": folder / "trajectories", "report": report},
+            )
+            executor.run(Command(words, folder / "logs" / "test.log"))
+    return {task: float(solved) for task, solved in read_object(report)["outcomes"].items()}
+
+
+@contextlib.contextmanager
+def _sites(executor: Executor, seed: int, log: Path) -> Iterator[int]:
+    """The port of the embedded websites with the contents of `seed`."""
+
+    def command(_: str, port: int) -> Command:
+        words = [sys.executable, "-m", "environments.sites", "--seed", str(seed), "--port", str(port)]
+        return Command(words, log)
+
+    with executor.service(command, "/health") as url:
+        port = urlsplit(url).port
+        assert port is not None
+        yield port
+
+
+def _tasks(executor: Executor, config: Config) -> tuple[Path, Path]:
+    """(tasks to explore, tasks to test with)."""
+    explored, held_out = config.output_dir / "tasks.jsonl", config.output_dir / "test.jsonl"
+    if not held_out.exists():
+        made_at = config.output_dir / f"tasks-{HELD_OUT_SEED}"
+        words = [sys.executable, "-m", "environments.sites.make_tasks", "--seed", str(HELD_OUT_SEED)]
+        executor.run(Command([*words, "--output_dir", str(made_at)], config.output_dir / "logs" / "make_tasks.log"))
+        write_tasks(
+            explored, [task for tasks in _of_kinds(ROOT / "data" / "tasks", EXPLORED).values() for task in tasks]
+        )
+        found = _of_kinds(made_at, HELD_OUT)
+        write_tasks(held_out, [task for kind in KINDS for task in found[kind][: config.test_tasks]])
+    return explored, held_out
+
+
+def _of_kinds(folder: Path, files: Sequence[str]) -> dict[str, list[Task]]:
+    """The tasks of each kind, file by file."""
+    found: dict[str, list[Task]] = {kind: [] for kind in KINDS}
+    for task in (task for name in files for task in read_tasks(folder / f"{name}.jsonl")):
+        if kind := next((kind for kind in KINDS if task.id.startswith(f"{kind}-")), None):
+            found[kind].append(task)
+    return found
+
+
+def _mean(outcomes: Mapping[str, float]) -> float:
+    return sum(outcomes.values()) / len(outcomes)
+
+
+def _draw(arms: Sequence[Arm], path: Path) -> None:
+    """The share of tries that succeed by tries, three versions in a point, all seeds together."""
+    with drawing(path, (9, 4.5)) as (axes,):
+        for arm, colour in zip(arms[1:], _COLOURS * 3, strict=False):
+            runs = [read_points(run) for run in arm.runs]
+            least = min(map(len, runs))
+            at, shares = [], []
+            for first in range(0, least, 3):
+                points = [point for run in runs for point in run[first : min(first + 3, least)]]
+                at.append(sum(point.tries_before for point in points) / len(points))
+                shares.append(100 * sum(point.solved for point in points) / sum(point.tries for point in points))
+            axes.plot(at, shares, marker="o", color=colour, label=arm.name)
+        axes.set_xlabel("tries before")
+        axes.set_ylabel("tries that succeed (%)")
+        axes.set_ylim(0, 100)
+        axes.legend()
+
+
+if __name__ == "__main__":
+    cli.run(Config, main, description=__doc__)

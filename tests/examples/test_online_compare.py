@@ -1,0 +1,67 @@
+"""Algorithms that learn online, side by side: which tasks, the table, and the whole from a small warm start."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data.task import read_tasks
+from tests.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "examples" / "online"))
+import compare  # pyright: ignore[reportMissingImports]
+import recipe  # pyright: ignore[reportMissingImports]
+
+sys.path.remove(str(ROOT / "examples" / "online"))
+
+
+def test_each_kind_has_tasks_to_explore_that_no_test_has() -> None:
+    explored = compare._of_kinds(ROOT / "data" / "tasks", compare.EXPLORED)
+    assert {kind: len(tasks) for kind, tasks in explored.items()} == dict.fromkeys(compare.KINDS, 130)
+    tested = {task.id for name in ("test", "test-2") for task in read_tasks(ROOT / "data" / "tasks" / f"{name}.jsonl")}
+    assert not {task.id for tasks in explored.values() for task in tasks} & tested
+
+
+def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
+    with pytest.raises(compare.UserError, match="digiq: is not learned online here; there are filtered_bc, grpo"):
+        recipe.made("digiq", Path("policy"), Path("tasks.jsonl"))
+
+
+def test_the_table_pairs_each_arm_with_the_warm_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "seed-0" / "pae"
+    log = run / "trainer" / "log" / "online"
+    log.mkdir(parents=True)
+    lines = [
+        {"version": n, "success": n / 10, "rollouts": 50, "wait_s": 20.0, "columns_s": 10.0, "train_s": 30.0}
+        for n in (1, 2, 3, 4)
+    ]
+    (log / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    start = {f"task-{n}": float(n < 2) for n in range(10)}
+    learned = {f"task-{n}": float(n < 8) for n in range(10)}
+    compare.show([compare.Arm("warm start", start, [0.2], []), compare.Arm("pae", learned, [0.8], [run])], tmp_path)
+    row = next(line for line in capsys.readouterr().out.splitlines() if " pae " in f" {line.strip()} ")
+    assert row.split() == "pae 200 80.0% 49% to 94% +60.0% +28% to +92% 4".split()
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["pae"]["change"]["won"] == 6 and summary["pae"]["minutes"] == 4
+    assert (tmp_path / "curves.png").stat().st_size > 5000
+
+
+@pytest.mark.slow
+def test_the_whole_from_a_small_warm_start(tmp_path: Path) -> None:
+    """Also the benchmark of waiting, which needs a policy that sometimes succeeds."""
+    start = tmp_path / "start"
+    told = {**os.environ, "NUM_DEMONSTRATIONS": "150"}
+    words = [sys.executable, "-m", "elcano.cli", "run", "examples/online/warm_start.py", "--output_dir", str(start)]
+    subprocess.run(words, cwd=ROOT, env=told, check=True, capture_output=True)
+    policy, out = start / "IL" / "policy", tmp_path / "runs"
+    words = ["examples/online/compare.py", "--output_dir", str(out), "--warm_start", str(policy)]
+    words += ["--algorithms", "filtered_bc", "--tries", "48", "--test_tasks", "2"]
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "warm start" in done.stdout and "filtered_bc" in done.stdout
+    words = ["-m", "benchmarks.online_waiting", "--policy", str(policy), "--tasks", str(out / "tasks.jsonl")]
+    words += ["--work_dir", str(tmp_path / "waiting"), "--seconds", "20", "--repeats", "1", "--num_sessions", "8"]
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1].startswith("ratio ")
