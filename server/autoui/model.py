@@ -6,6 +6,7 @@ that mix the picture into what the encoder made. The vector is what BLIP-2's vis
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image
@@ -69,7 +70,7 @@ class AutoUI:
             raise UserError(f"{folder}: is a T5 without Auto-UI's layers image_dense, mha_layer, gate_dense")
         self.device = device
         self.tokenizer = AutoTokenizer.from_pretrained(folder, truncation_side="left")
-        self.t5 = TextModel.from_pretrained(folder, config=T5Config.from_dict(config), dtype="float32")
+        self.t5: Any = TextModel.from_pretrained(folder, config=T5Config.from_dict(config), dtype="float32")
         self.gate = PictureGate(gates["image_dense.weight"].shape[1], config["d_model"])
         self.gate.load_state_dict(gates)
         self.vision, self.processor = load_vision(vision), AutoImageProcessor.from_pretrained(vision)
@@ -78,7 +79,8 @@ class AutoUI:
                 f"{vision}: its pictures are vectors of {self.vision.config.hidden_size} numbers, and {folder} reads "
                 f"{gates['image_dense.weight'].shape[1]}"
             )
-        for part in (self.t5, self.gate, self.vision):
+        parts: list[nn.Module] = [self.t5, self.gate, self.vision]
+        for part in parts:
             part.to(device).eval()
 
     @torch.no_grad()

@@ -26,7 +26,7 @@ def touched_by_record(record: dict[str, Any]) -> Place | None:
     right, down = (as_number(arguments.get(name)) for name in ("right", "down"))
     if record.get("kind") != "ScrollAt" or viewport is None or right is None or down is None:
         return None
-    points = [Point(*point) for point in points_of_record(record)]
+    points = [Point(x, y) for x, y in points_of_record(record)]
     return _place(ScrollAt(right, down, points[0] if points else None), viewport)
 
 
