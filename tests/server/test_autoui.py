@@ -73,7 +73,7 @@ def vision(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vision")
     torch.manual_seed(2)
     sizes = {"hidden_size": PICTURE, "intermediate_size": 48, "image_size": 28, "patch_size": 14}
-    config = Blip2VisionConfig(**sizes, num_hidden_layers=2, num_attention_heads=2)
+    config = Blip2VisionConfig(**sizes, num_hidden_layers=2, num_attention_heads=2, initializer_range=0.5)
     (folder / "config.json").write_text(json.dumps({"model_type": "blip-2", "vision_config": config.to_dict()}))
     held = Blip2VisionModel(config).state_dict()
     tensors = {f"vision_model.{name}": tensor.clone() for name, tensor in held.items()}
