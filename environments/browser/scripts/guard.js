@@ -50,10 +50,22 @@
     if (ticket.blocked !== null) swallow(event);
   };
 
+  // The browser's bubble at a field draws the whole page, frame after frame, until the focus leaves the field. It leaves
+  // for a moment that the page hears nothing of.
+  const FOCUS = "blur focusout focus focusin change".split(" ");
+  const hideBubble = (field) => {
+    if (elcano.focused() !== field) return; // its form was checked by a script, which shows no bubble
+    for (const type of FOCUS) addEventListener(type, swallow, true);
+    field.blur();
+    field.focus({ preventScroll: true });
+    for (const type of FOCUS) removeEventListener(type, swallow, true);
+  };
+
   // What the browser says of a field for which it does not send the form.
   const onInvalid = (event) => {
-    if (ticket !== null && event.isTrusted && event.target.willValidate)
-      ticket.refused ??= `${elcano.describe(event.target)}: ${elcano.words(event.target.validationMessage, 200)}`;
+    if (ticket === null || !event.isTrusted || !event.target.willValidate) return;
+    ticket.refused ??= `${elcano.describe(event.target)}: ${elcano.words(event.target.validationMessage, 200)}`;
+    setTimeout(hideBubble, 0, event.composedPath()[0]);
   };
 
   for (const type of PRESSES) addEventListener(type, onPress, { capture: true, passive: false });
