@@ -3,9 +3,10 @@
     python -m benchmarks.data_streaming --num_steps 100000 --kilobytes 45 --work_dir /big/disk
 
 Others' webdataset tars of generated screenshots (PNGs of noise, every one different) go through import_data.py and
-convert_to_tar_data.py, each in a process of its own. Then both are killed when half of their files are written, and
-started again: the shards must be the same, byte for byte. The work takes four times the screenshots' bytes on disk.
-Every time ends when the disk has the bytes (`sync`).
+convert_to_tar_data.py, each in a process of its own and in turns with the copies. Then both are killed when half of
+their files are written, and started again: the shards must be the same, byte for byte. The work takes four times the
+screenshots' bytes on disk. Every time ends when the disk has the bytes (`sync`). Seconds mean something where nothing
+else runs; CPU seconds, the system's on behalf of a process among them, nearly everywhere.
 """
 
 import dataclasses
@@ -14,6 +15,7 @@ import os
 import random
 import shutil
 import signal
+import statistics
 import struct
 import subprocess
 import sys
@@ -45,6 +47,8 @@ class Config:
     """Of a screenshot."""
     characters: int = 3000
     """Of a step's text."""
+    repeats: int = 3
+    """Turns of copies and commands."""
     work_dir: str = ""
     """Where to work; empty: a temporary folder."""
     output: str = ""
@@ -90,13 +94,15 @@ def write_tars(folder: Path, config: Config) -> int:
     return num_bytes
 
 
-def timed(work: Callable[[], None]) -> Measured:
-    """Of this process."""
+def copy(source: Path, target: Path) -> Measured:
+    """A plain copy in this process, which is removed."""
     os.sync()
-    begin = time.perf_counter()
-    work()
+    begin, cpu = time.perf_counter(), time.process_time()
+    shutil.copytree(source, target)
     os.sync()
-    return Measured(time.perf_counter() - begin)
+    measured = Measured(time.perf_counter() - begin, time.process_time() - cpu)
+    shutil.rmtree(target)
+    return measured
 
 
 def start(*command: object) -> subprocess.Popen[bytes]:
@@ -117,7 +123,13 @@ def run(*command: object) -> Measured:
     if process.returncode:
         raise SystemExit(f"{command[0]}: exit code {process.returncode}")
     os.sync()
-    return Measured(time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+    measured = Measured(time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+    print(
+        f"  {measured.seconds:.1f} s, CPU {measured.cpu_s:.1f} s, {measured.peak_mb:.0f} MB",
+        file=sys.stderr,
+        flush=True,
+    )
+    return measured
 
 
 def killed(is_half: Callable[[], bool], *command: object) -> None:
@@ -131,66 +143,71 @@ def killed(is_half: Callable[[], bool], *command: object) -> None:
     process.wait()
 
 
+COPY, FILES = "copy of the tars", "copy of the images as files"
+IMPORT, PACK = "import_data.py: tars to images and samples", "convert_to_tar_data.py: to shards"
+IMPORT_AGAIN, PACK_AGAIN = (
+    "import_data.py, once more after a kill at half",
+    "convert_to_tar_data.py, after a kill at half",
+)
+
+
 def main(config: Config) -> None:
     """Generate, copy, convert, kill, convert, compare; print the table."""
     with tempfile.TemporaryDirectory(dir=config.work_dir or None, prefix="streaming-") as folder:
-        rows, facts = measure(Path(folder), config)
-    table = Table(
-        [f"{config.num_steps} steps, {facts['mb']:.0f} MB"], ["s", "MB/s", "times the copy", "CPU s", "peak MB"]
-    )
-    for name, (one, base) in rows.items():
-        ratio = f"{one.seconds / base.seconds:.2f}" if base else ""
-        cells = (
-            f"{one.seconds:.1f}",
-            f"{facts['mb'] / one.seconds:.0f}",
-            ratio,
-            f"{one.cpu_s:.1f}",
-            f"{one.peak_mb:.0f}",
-        )
-        table.add(name, *cells)
+        turns, facts = measure(Path(folder), config)
+    names = ["s", "times the copy", "CPU s", "times the copy's", "peak MB"]
+    table = Table([f"{config.num_steps} steps, {facts['mb']:.0f} MB"], names)
+    for name in turns[-1]:
+        found = [(turn[name], turn[COPY]) for turn in turns if name in turn]
+        seconds, cpu = [one.seconds for one, _ in found], [one.cpu_s for one, _ in found]
+        ratios = [one.seconds / base.seconds for one, base in found]
+        of_cpu = [one.cpu_s / base.cpu_s for one, base in found]
+        peak = max(one.peak_mb for one, _ in found)
+        is_copy = name == COPY
+        cells = (_middle(seconds, 1), "" if is_copy else _middle(ratios, 2))
+        table.add(name, *cells, _middle(cpu, 1), "" if is_copy else _middle(of_cpu, 2), f"{peak:.0f}" if peak else "")
     print_table(table)
+    print(f"medians (range) of {config.repeats} turns")
     print(f"killed and continued: the same samples {facts['same_samples']}, the same shards {facts['same_shards']}")
     if config.output:
-        told = {name: dataclasses.asdict(one) for name, (one, _) in rows.items()}
-        write_json(Path(config.output), {"config": dataclasses.asdict(config), **facts, "rows": told})
+        told = [{name: dataclasses.asdict(one) for name, one in turn.items()} for turn in turns]
+        write_json(Path(config.output), {"config": dataclasses.asdict(config), **facts, "turns": told})
 
 
-def measure(work: Path, config: Config) -> tuple[dict[str, tuple[Measured, Measured | None]], dict[str, object]]:
-    """({what was done: (itself, the copy that it is compared with)}, facts)."""
+def _middle(numbers: list[float], digits: int) -> str:
+    median = f"{statistics.median(numbers):.{digits}f}"
+    return f"{median} ({min(numbers):.{digits}f} to {max(numbers):.{digits}f})" if len(numbers) > 1 else median
+
+
+def measure(work: Path, config: Config) -> tuple[list[dict[str, Measured]], dict[str, object]]:
+    """(of each turn what was done; the last one also holds what follows the kills, facts)."""
     tars, images, samples, shards = work / "tars", work / "images", work / "samples.json", work / "shards"
     toolkits = ROOT / "toolkits"
     take_in = (toolkits / "import_data.py", "--format", "webdataset", "--input_files", tars, "--image_dir", images)
     take_in = (*take_in, "--save_json_file", samples)
     pack = (toolkits / "convert_to_tar_data.py", "--json_files", samples, "--image_dirs", images, "--save_dir", shards)
-    num_bytes = write_tars(tars, config)
-    copied = timed(lambda: shutil.copytree(tars, work / "copy") and None)
-    shutil.rmtree(work / "copy")
-    images.mkdir()
-    imported = run(*take_in)
-    files = timed(lambda: shutil.copytree(images, work / "copy") and None)
-    shutil.rmtree(work / "copy")
-    packed = run(*pack)
+
+    def remove() -> None:
+        for path in (images, shards):
+            shutil.rmtree(path, ignore_errors=True)
+        images.mkdir()
+        samples.unlink(missing_ok=True)
+
+    num_bytes, turns = write_tars(tars, config), []
+    for _ in range(config.repeats):
+        remove()
+        turn = {COPY: copy(tars, work / "copy"), IMPORT: run(*take_in)}
+        turns.append({**turn, FILES: copy(images, work / "copy"), PACK: run(*pack)})
     before = file_digest(samples), file_digest(shards / "manifest.json")
-    for path in (images, shards):
-        shutil.rmtree(path)
-    images.mkdir()
-    samples.unlink()
+    remove()
     killed(lambda: sum(1 for _ in images.iterdir()) > config.num_steps / 2, *take_in)
-    imported_again = run(*take_in)
+    again = {IMPORT_AGAIN: run(*take_in)}
     num_tars = -(-config.num_steps // 500)
     partly = shards.with_name(f".{shards.name}.tmp")
     killed(lambda: len(list((partly / ".done").glob("*.json"))) > num_tars / 2, *pack)
-    packed_again = run(*pack)
-    rows: dict[str, tuple[Measured, Measured | None]] = {
-        "copy of the tars": (copied, None),
-        "copy of the images as files": (files, copied),
-        "import_data.py: tars to images and samples": (imported, copied),
-        "convert_to_tar_data.py: to shards": (packed, copied),
-        "import_data.py, once more after a kill at half": (imported_again, copied),
-        "convert_to_tar_data.py, after a kill at half": (packed_again, copied),
-    }
+    turns[-1] |= {**again, PACK_AGAIN: run(*pack)}
     same = file_digest(samples) == before[0], file_digest(shards / "manifest.json") == before[1]
-    return rows, {"mb": num_bytes / 1e6, "same_samples": same[0], "same_shards": same[1]}
+    return turns, {"mb": num_bytes / 1e6, "same_samples": same[0], "same_shards": same[1]}
 
 
 if __name__ == "__main__":

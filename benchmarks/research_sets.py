@@ -2,7 +2,7 @@
 
     python -m benchmarks.research_sets
 
-The fixtures follow the published layouts (tests/toolkits/research_fixtures.py). What a set says and no action of ours
+The fixtures follow the published layouts (tests/toolkits/research/). What a set says and no action of ours
 does is told by kind.
 """
 
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from common.shown.tables import Table, print_table
-from tests.toolkits.research_fixtures import RESEARCH
+from tests.toolkits.research import RESEARCH
 from tests.toolkits.test_research_sets import Action, done, expected, imported, space_of
 
 

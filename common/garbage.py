@@ -14,12 +14,14 @@ from collections.abc import Iterator
 def unsearched() -> Iterator[None]:
     """Nothing is searched while the block runs, and what is there at its end never will be, whatever made it: for
     imports at a process's begin, before there is anything that should go again, such as weights."""
+    was_searching = gc.isenabled()  # not within another such block, which has its own end
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.enable()
+        if was_searching:
+            gc.enable()
 
 
 def unsearched_at_end() -> None:

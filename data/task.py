@@ -14,6 +14,7 @@ from common.files import read_records, write_atomic
 from common.options.fields import check_fields
 from common.shown.terminal import printable
 from data.names import check_name
+from data.task_table import read_table
 
 SITES = ("shop", "encyclopedia", "forum", "timetable", "gallery")
 """The embedded websites, at `<site>.localhost`."""
@@ -105,7 +106,8 @@ _SHOWN_FIELDS = 12
 
 
 def read_tasks(path: str | Path) -> list[Task]:
-    """Read a task file: JSON lines, a JSON list, or one object. Fields that mean nothing here are kept, and named once.
+    """Read a task file: JSON lines, a JSON list, one object, or a table (`.tsv`). Fields that mean nothing here are
+    kept, and named once.
 
     Raises:
         UserError: naming the file and the line or record, for a missing file, broken JSON, a missing field, or a
@@ -116,7 +118,7 @@ def read_tasks(path: str | Path) -> list[Task]:
         raise UserError(f"{path}: no such task file; give a JSONL file with id, ques and web on each line")
     tasks: dict[str, Task] = {}
     unknown: dict[str, None] = {}
-    for where, fields in read_records(path):
+    for where, fields in read_table(path) if path.suffix == ".tsv" else read_records(path):
         task = task_from_json(fields, where)
         if task.id in tasks:
             raise UserError(f"{where}: the id {task.id!r} stands on an earlier line too; ids must be unique")

@@ -129,7 +129,7 @@ class Recipe(Checked):
     embedded_sites: bool = True
     """Serve the embedded websites while browsing."""
     teacher: ExplorationConfig = ExplorationConfig()
-    """How a teacher is asked and judged. Without `api_base` or `api_localhost` the embedded teacher is started."""
+    """How a teacher is asked and judged. Without `api_base` or `api_localhost` the expert of its world is started."""
     exploration: ExplorationConfig = ExplorationConfig(max_rerun_times=5)
     """How the policy explores; what the judge calls a success is learned. A temperature of None is the server's own.
     With an `api_eval_model` of "judge" and no `eval_api_base` the embedded stand-in for a judging model is started."""
@@ -168,12 +168,21 @@ class Recipe(Checked):
         for part in ("teacher", "exploration", "testing"):
             if getattr(self, part).judge == "none":
                 raise UserError(f"recipe {self.name}: {part} needs a judge")
+        self._check_teacher()
         if self.overlap:
             self._check_overlap()
         if self.exploration.num_images != self.testing.num_images:
             raise UserError(
                 f"recipe {self.name}: max_attached_imgs is {self.exploration.num_images} in exploration, which "
                 f"the policy is trained for, but {self.testing.num_images} in testing"
+            )
+
+    def _check_teacher(self) -> None:
+        """`UserError` where an expert is to teach that there is not."""
+        asked, how = [round.name for round in self.rounds if round.agent == "teacher"], self.teacher
+        if asked and not (how.api_base or how.api_localhost or (ROOT / expert_of(how.env)).exists()):
+            raise UserError(
+                f"recipe {self.name}: {asked[0]}: the world {how.env} has no expert; give teacher an api_base"
             )
 
     def _check_overlap(self) -> None:
@@ -229,6 +238,11 @@ def _check_own(whose: str, part: str, config: Any) -> None:
 def _portable(path: Path) -> str:
     path = path.resolve()
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def expert_of(world: str) -> str:
+    """The program that serves the expert of a world, a folder of environments/; not every world has one."""
+    return f"environments/{world}/expert/server.py"
 
 
 def files(tasks: Path | tuple[Path, ...]) -> tuple[Path, ...]:

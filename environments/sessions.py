@@ -78,8 +78,10 @@ class Session:
         return await await_in_background(self._given.reset(self._sessions.choose(task, seed), seed))
 
     async def step(self, reply: str) -> Transition:
-        """Carry out the reply."""
-        return await await_in_background(self._given.step(reply))
+        """Carry out the reply. A reward is paid once: who adds up rewards and steps on after the end gets 0 then."""
+        was_over = self._given.is_over
+        transition = await await_in_background(self._given.step(reply))
+        return transition._replace(reward=0.0) if was_over else transition
 
     def close(self) -> None:
         """End its episode, and give the environment back."""

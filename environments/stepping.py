@@ -81,6 +81,11 @@ class Episode:
         """Until a task begins: after a reset that was refused, nobody is to go on with the task before."""
         self._has_begun = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the task that began has ended; another step changes nothing."""
+        return self._last is not None and (self._last.terminated or self._last.truncated)
+
     async def reset(self, task: Task, seed: int | None) -> View:
         """Begin the task."""
         self.refuse_steps()
@@ -102,7 +107,7 @@ class Episode:
         """Carry out the reply. What has ended stays as it is."""
         if self._environment is None or self._last is None or not self._has_begun:
             raise UserError("the environment has no task: call reset, and if that was refused, call it again")
-        if self._last.terminated or self._last.truncated:
+        if self.is_over:
             return self._last
         response = await respond(self._environment, reply, self._last.view.seen, self._space)
         before = self._last.view

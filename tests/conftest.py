@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from socketserver import BaseServer
 
 import pytest
 
+from common.garbage import unsearched
 from common.processes import die_with_parent, reach_own_hosts_directly
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,9 +23,14 @@ SOURCES = ["ours", *(["released"] if FIXTURES.is_dir() else [])]
 ONE_SOURCE = [*(pytest.param(name, marks=pytest.mark.slow) for name in SOURCES[:-1]), SOURCES[-1]]
 """For a test that takes long: the released ones where they are at hand."""
 LONGEST = (
-    "test_parity test_killed_run test_train_script test_faults test_train_llava test_run test_feed test_gpu".split()
+    *("test_online", "test_kernels", "test_run", "test_train_script", "test_viewer_in_chromium", "test_killed_run"),
+    *("test_prefix_reuse", "test_changes_in_chromium", "test_parity", "test_memory_by_rank", "test_dataset"),
+    *("test_own_algorithm", "test_pool", "test_toy_mdp", "test_benchmarks", "test_feature_critic", "test_command"),
+    *("test_checkpoint_conversion", "test_adapters", "test_original_llava", "test_make_columns", "test_qwen_vl"),
+    *("test_gate", "test_miniwob_points", "test_popups", "test_another_family", "test_faults", "test_out_of_memory"),
 )
-"""The files that take minutes begin first: one that begins last keeps one process busy and lets the other wait."""
+"""The files that take longest, by `--junitxml`, begin first: one that begins last keeps one process busy and lets the
+other wait."""
 
 
 def pytest_configure() -> None:
@@ -31,15 +39,32 @@ def pytest_configure() -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Half of a process's objects are modules and tests, and stay."""
+    with unsearched():
+        return (yield)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files in front; the order is otherwise as it was."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 def in_foreground() -> None:
     """A `preexec_fn`: as a terminal starts commands, also where tests run in the background, which ignores Ctrl-C."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_server_spins() -> Iterator[None]:
+    """One that is closed and not shut down polls a closed socket without a pause, and every later test of this process
+    waits for its thread."""
+    yield
+    servers = [getattr(getattr(thread, "_target", None), "__self__", None) for thread in threading.enumerate()]
+    assert not [one for one in servers if isinstance(one, BaseServer) and one.fileno() == -1]
 
 
 @pytest.fixture(scope="session", params=SOURCES)

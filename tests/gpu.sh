@@ -18,7 +18,7 @@ python=${PYTHON:-python}
 if [ "${1:-}" = --short ]; then
     shift
     module=tests.gpu.short
-    PYTHONPATH=$PWD "$python" -m tests.gpu.short_lines # at once: torch takes longer than ten seconds to load
+    PYTHONPATH=$PWD "$python" -m tests.gpu.short_lines "$@" # at once: torch takes longer than ten seconds to load
     missing=$("$python" tests/gpu/missing.py | xargs)
     if [ -n "$missing" ] && [ -n "${WHEELS:-}" ]; then
         echo "taken from $WHEELS: $missing"

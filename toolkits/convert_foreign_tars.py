@@ -27,10 +27,11 @@ from common.shown.terminal import printable
 from data.shards.foreign_tars import ENERGON, MadeOf, is_foreign, shards_of
 from data.shards.tar import list_tars
 from toolkits import convert_to_tar_data
-from toolkits.readers.energon import samples_of_dataset
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.released_tar import is_released, read_released_tar
-from toolkits.readers.webdataset_tar import samples_of_tars
+from toolkits.readers.interchange.energon import samples_of_dataset
+from toolkits.readers.interchange.webdataset_tar import samples_of_tars
+from toolkits.readers.logs.released_tar import is_released, read_released_tar
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.samples.sources import Source, kind_of
 from toolkits.shards.sample_records import encode_once, write_list
 
 
@@ -63,6 +64,11 @@ def convert(folder: Path) -> Path:
             made_of = MadeOf.read(shards) or _convert(folder, shards)
     print(printable(made_of.line(folder, shards)), flush=True)
     return shards
+
+
+def converted(source: Source) -> Source:
+    """The same, where its tars are others' of the shards that were made of them."""
+    return dataclasses.replace(source, path=convert(source.path)) if kind_of(source) == "tars" else source
 
 
 def _convert(folder: Path, shards: Path) -> MadeOf:

@@ -24,7 +24,7 @@ from common.errors import UserError
 from common.options.limits import Checked, at_least
 from common.shown.tables import markdown_table
 from data.trajectory import is_complete, list_trajectories
-from toolkits.readers.left_out import LeftOut
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.files import new_folder
 from toolkits.writers.formats import OUT_FORMATS, WriteSamples, WriteTrajectory
 from toolkits.writers.samples import ExportSample, Options, of_files, of_shards

@@ -16,7 +16,7 @@ Trajectories of WebVoyager and OpenWebVoyager and sample JSON need no import: th
 convert_to_tar_data.py, with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go
 on to auto_eval.py where nobody judged them, to convert_trajectories_to_json.py, and open in `elcano view`. Samples and
 trajectories appear only when all input was good. What Digi-Q's files keep of features and other actions goes into files
-of its own: toolkits/readers/features.py.
+of its own: readers/logs/features.py.
 """
 
 import dataclasses
@@ -36,13 +36,13 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 from common.errors import UserError
 from data.action_spaces import action_space
 from toolkits.readers.detect import detect
-from toolkits.readers.digirl import read_digirl
-from toolkits.readers.episode_folders import Losses, write_episode
-from toolkits.readers.episode_samples import episode_samples
-from toolkits.readers.features import Kept, check_kept, write_candidates, write_features
-from toolkits.readers.folders import Tries
 from toolkits.readers.formats import FORMATS, table
-from toolkits.readers.research_sets import SETS
+from toolkits.readers.logs.digirl import read_digirl
+from toolkits.readers.logs.features import Kept, check_kept, write_candidates, write_features
+from toolkits.readers.reading.folders import Tries
+from toolkits.readers.research.episode_folders import Losses, write_episode
+from toolkits.readers.research.episode_samples import episode_samples
+from toolkits.readers.research.research_sets import SETS
 from toolkits.shards.sample_records import encode_once, write_list
 
 
@@ -67,8 +67,8 @@ class Config:
     round_id: int = 1
     """Written into the ids of samples that have none."""
     action_space: str = ""
-    """How the actions of demonstrations are said; empty: by numbers where a set numbers its elements, else as
-    `qwen_computer_use` has them."""
+    """How the actions of demonstrations are said; empty: by numbers where a set numbers its elements, as `androidworld`
+    has them where a set says them in its words, else as `qwen_computer_use` has them."""
 
     @property
     def wanted(self) -> frozenset[str]:

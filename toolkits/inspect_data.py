@@ -24,7 +24,7 @@ from common.options.limits import Checked, at_least
 from common.shown.tables import Table, print_table
 from data.data_report import MARK
 from data.shards.shard import read_manifest, shares_images, task_of
-from toolkits.convert_foreign_tars import convert
+from toolkits.convert_foreign_tars import converted
 from toolkits.samples.sources import Opened, Source, kind_of, list_shards, names_task, open_samples
 from toolkits.samples.tally import Tally
 from toolkits.samples.tiles import Tiles, encoded
@@ -102,9 +102,7 @@ def main(config: Config) -> None:
 
 
 def _source(path: str, image_dir: str, form: str) -> Source:
-    """Others' tars are converted first, once."""
-    source = Source(Path(path), form, Path(image_dir) if image_dir else None)
-    return dataclasses.replace(source, path=convert(source.path)) if kind_of(source) == "tars" else source
+    return converted(Source(Path(path), form, Path(image_dir) if image_dir else None))
 
 
 def _samples(sources: list[Source], split: str) -> Iterator[Opened]:

@@ -27,10 +27,10 @@ from common.full_disk import writing_to
 from common.shown.tables import Table, print_table
 from data.shards.mix_file import Mix, MixSource, mix_digest, mix_of_shards, read_mix, shards_of_mix, state_of_mix
 from toolkits import convert_to_tar_data
-from toolkits.convert_foreign_tars import convert
+from toolkits.convert_foreign_tars import converted
 from toolkits.samples.chosen import Chosen, Progress
 from toolkits.samples.selection import Selection
-from toolkits.samples.sources import Opened, Source, is_own, kind_of, open_samples
+from toolkits.samples.sources import Opened, Source, is_own, open_samples
 
 _EVERY = 200
 """Samples after which progress is told."""
@@ -147,10 +147,8 @@ def _take(number: int, source: MixSource, found: Opened, selection: Selection, c
 
 
 def _source(folder: Path, declared: MixSource) -> Source:
-    """Others' tars are converted first, once."""
     image_dir = folder / declared.image_dir if declared.image_dir else None
-    source = Source(folder / declared.path, declared.format, image_dir, declared.action_space)
-    return dataclasses.replace(source, path=convert(source.path)) if kind_of(source) == "tars" else source
+    return converted(Source(folder / declared.path, declared.format, image_dir, declared.action_space))
 
 
 def _prefixed(source: Source, declared: MixSource, scratch: Path) -> Iterator[Opened]:

@@ -32,7 +32,7 @@ from data.samples.reward_model import NO, YES, probability_of_yes
 from data.samples.rewarded_step import discounted_returns, reward_fields
 from data.shards.shard import Sample
 from toolkits.convert_trajectories_to_json import place_image
-from toolkits.readers.webrl import read_webrl
+from toolkits.readers.logs.webrl import read_webrl
 from toolkits.shards.sample_records import check_record, read_samples
 from toolkits.trajectories.checkpoint_scores import score_samples
 from toolkits.trajectories.replay import in_window, one_success_per_task

@@ -94,7 +94,7 @@ def _mark(page: Image.Image, step: dict[str, Any], across: float, down: float) -
             draw.rectangle(grown, outline=color, width=width)
     for place in step["places"]:
         points = [(x * page.width, y * page.height) for x, y in place]
-        for x, y in points:
-            draw.ellipse((x - 12, y - 12, x + 12, y + 12), outline=_ACTED, width=4)
-        if len(points) > 1:
-            draw.line(points, _ACTED, 4)
+        draw.line(points, _ACTED, 4)
+        for at, (x, y) in enumerate(points):  # a ring where it begins, and a dot where it ends
+            radius = 6 if at else 12
+            draw.ellipse((x - radius, y - radius, x + radius, y + radius), _ACTED if at else None, _ACTED, 4)

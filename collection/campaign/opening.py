@@ -14,13 +14,28 @@ from typing import Any, TypeVar
 from collection.campaign.options import browser_of, device_of
 from collection.config.commands import CollectionConfig
 from collection.config.devices import DeviceFlags
-from collection.config.tasks import TaskFlags
 from common.errors import UserError
 from common.ray_cluster.settings import prepare
 from data.task import Task
+from environments.browser.config import BrowserConfig
 from environments.world import World, choose_settings, make_world
 
 Flags = TypeVar("Flags", bound=CollectionConfig)
+
+_OF_WORLDS = ("test_file", "sites_port", "env_seeds", "trouble", "reset_command")
+_OF_WINDOWS = ("window_width", "window_height", "force_device_scale")
+_OF_BROWSERS = (
+    *(
+        "num_browsers",
+        "freeze_pages",
+        "tree_visibility",
+        "observation",
+        "fix_box_color",
+        "restart_action",
+        "upload_dir",
+    ),
+    *("allow_hosts", "deny_hosts", "private_hosts", "max_download_mb"),
+)
 
 
 @contextlib.contextmanager
@@ -46,6 +61,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
     taken = choose_settings(config.env, offered)
     _check_used(config, taken)
     world = make_world(config.env, **taken)
+    _check_window(config, getattr(world, "browser", None))
     with _used_cluster(config), contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note:
         tasks = asyncio.run(world.tasks())
         if "env_tasks" not in taken:
@@ -73,12 +89,27 @@ def _used_cluster(config: CollectionConfig) -> Iterator[None]:
 
 
 def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:
-    """Raise UserError for a flag of tasks that was given and means nothing to this world."""
-    owners = dict.fromkeys(("test_file", "sites_port", "env_seeds", "trouble", "reset_command"), TaskFlags)
-    owners |= {} if "device" in taken else {field.name: DeviceFlags for field in dataclasses.fields(DeviceFlags)}
-    for flag, owner in owners.items():
-        if flag not in taken and getattr(config, flag) != getattr(owner, flag):
-            raise UserError(f"--{flag} means nothing to --env {config.env}; leave it out")
+    """Raise UserError for a flag that was given and means nothing to this world."""
+    without = [flag for flag in _OF_WORLDS if flag not in taken]
+    without += [] if "device" in taken else [field.name for field in dataclasses.fields(DeviceFlags)]
+    without += [] if "browser" in taken else [*_OF_BROWSERS, *_OF_WINDOWS]
+    if given := _given(config, without):
+        raise UserError(f"--{given[0]} means nothing to --env {config.env}; leave it out")
+
+
+def _check_window(config: CollectionConfig, browser: BrowserConfig | None) -> None:
+    """Raise UserError for a flag of the window where the world's own is another."""
+    if (
+        browser is not None
+        and browser.viewport != browser_of(config).viewport
+        and (given := _given(config, _OF_WINDOWS))
+    ):
+        size = f"{browser.viewport.width} x {browser.viewport.height}"
+        raise UserError(f"--{given[0]} means nothing to --env {config.env}, whose window is {size}; leave it out")
+
+
+def _given(config: CollectionConfig, flags: Sequence[str]) -> list[str]:
+    return [flag for flag in flags if getattr(config, flag) != getattr(type(config), flag)]
 
 
 def _only(ids: Sequence[str], tasks: Sequence[Task]) -> Sequence[Task]:

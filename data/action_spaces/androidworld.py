@@ -105,8 +105,7 @@ class AndroidWorld(PointSpace):
             raise ActionError("The direction is down, up, left or right.")
         if kind == "scroll":
             return ScrollAt(*ways[direction])
-        begin, end = _ACROSS[direction]
-        return DragAt(*(Point(x * (width - 1), y * (height - 1)) for x, y in (begin, end)))
+        return _across(direction, screen)
 
     def render(self, thought: str, actions: Sequence[AnyAction], screen: Screen | None) -> str:
         assert screen is not None
@@ -124,6 +123,8 @@ class AndroidWorld(PointSpace):
                 return {"action_type": "click" if count == 1 else "double_tap", **at(point)}
             case DragAt(start, end) if start is not None and (start.x, start.y) == (end.x, end.y):
                 return {"action_type": "long_press", **at(end)}
+            case DragAt() if way := next((way for way in _ACROSS if _across(way, screen) == action), ""):
+                return {"action_type": "swipe", "direction": way}
             case Write(content, point, replace, True):
                 where = {} if point is None else at(point)
                 return {"action_type": "input_text", "text": content, **where} | (
@@ -152,6 +153,12 @@ _ACROSS = {
     "left": ((0, 0.5), (1, 0.5)),
     "right": ((1, 0.5), (0, 0.5)),
 }
+
+
+def _across(direction: str, screen: Screen) -> DragAt:
+    """A finger from one side of the screen to the other."""
+    width, height = screen.viewport
+    return DragAt(*(Point(x * (width - 1), y * (height - 1)) for x, y in _ACROSS[direction]))
 
 
 def _text(said: dict[str, Any], key: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.actions.action import Click, Drag, Restart, Scroll, Type
 from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
-from data.actions.screen import Point, Screen
+from data.actions.screen import Point, Screen, box_on_screen, center_of_box
 
 SCROLLED = 2 / 3  # of the window, by `Scroll`
 _LINE = re.compile(r"""^\t*\[(\d{1,9})\] (\w+) ('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""", re.MULTILINE)
@@ -32,12 +32,10 @@ class Page:
         """Of what the window shows of an element."""
         if label not in self.boxes:
             raise CannotRenderError(f"where element {label} lies is not known")
-        (left, top, width, height), (most_x, most_y) = self.boxes[label], self.screen.viewport
-        right, bottom = min(left + width, most_x), min(top + height, most_y)
-        left, top = max(left, 0), max(top, 0)
-        if right <= left or bottom <= top:
+        shown = box_on_screen(self.boxes[label], self.screen.viewport)
+        if shown is None:
             raise CannotRenderError(f"element {label} lies outside of the window")
-        return Point((left + right) / 2, (top + bottom) / 2)
+        return center_of_box(shown)
 
     def label(self, point: Point) -> int:
         """Of the smallest element at a point."""

@@ -91,6 +91,20 @@ PX = Scale("px", lambda screen: screen.screenshot)
 PX_RESIZED = Scale("px_resized", lambda screen: resized(*screen.screenshot))
 
 
+def box_on_screen(box: Sequence[float], viewport: Size) -> tuple[float, float, float, float] | None:
+    """(left, top, width, height) of the part of such a box that the screen shows; None: it shows nothing of it."""
+    left, top, width, height = box
+    right, bottom = min(left + width, viewport[0]), min(top + height, viewport[1])
+    left, top = max(left, 0), max(top, 0)
+    return (left, top, right - left, bottom - top) if right > left and bottom > top else None
+
+
+def center_of_box(box: Sequence[float]) -> Point:
+    """The middle of (left, top, width, height)."""
+    left, top, width, height = box
+    return Point(left + width / 2, top + height / 2)
+
+
 def screen_text(tabs: Sequence[str]) -> str:
     """What an agent reads beside the screenshot where it acts at points. Of sizes only its action space speaks."""
     return OPENING + "\n".join(tabs)

@@ -3,7 +3,8 @@
     {"id", "images": [file names], "conversations": [{"from": "human" | "gpt", "value"}]}
 
 Where the server gave them also the reply's `token_ids`, `logprobs` (of the sample's own prompt only) and
-`weights_version`; of a judged trajectory its reward (`data/samples/rewarded_step.py`).
+`weights_version`; of a judged trajectory its reward (`data/samples/rewarded_step.py`); of an imported one the `site`
+where its task begins.
 
 Names: `task<head>--<n>` gives `<head>--<n as 5 digits>--r<round>--step<step>`, as in the released data; an
 exploration's `task<head>--<n>--run<k>` gives `<head>--<n as 5 digits>--run<k>--r<round>--step<step>`.
@@ -17,6 +18,7 @@ from typing import Any
 from data.action_spaces import known_space
 from data.samples.rewarded_step import reward_fields
 from data.sampling import drawn_otherwise
+from data.task import site_name
 from data.trajectory import Trajectory
 
 _SENDERS = {"user": "human", "assistant": "gpt"}
@@ -32,6 +34,7 @@ def samples_of(
     is_own_prompt = read_the_prompt_of_samples(trajectory, last_n)
     solved = trajectory.outcome.verdict.solved if trajectory.outcome else None
     rewards = [{}] * len(ids) if solved is None else reward_fields(ids, solved)
+    site = {"site": site_name(trajectory.web)} if trajectory.provenance.get("source") and trajectory.web else {}
     pairs = []
     for count, step in enumerate(trajectory.steps, start=1):
         conversation = space.conversation(trajectory.ques, steps[:count], last_n)
@@ -39,6 +42,7 @@ def samples_of(
             "id": ids[count - 1],
             "images": [image_name(ids[number - 1]) for number in conversation.image_steps],
             "conversations": [{"from": _SENDERS[turn.role], "value": turn.text} for turn in conversation.turns],
+            **site,
             **rewards[count - 1],
         }
         if step.token_ids:

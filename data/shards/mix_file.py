@@ -33,6 +33,7 @@ from common.options.limits import Checked, Limit, above, at_least
 
 SUFFIX = ".toml"
 _FORMAT = 1
+_IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 _SHARE = Limit("at least 0 and below 1", lambda share: 0 <= share < 1)
 
 
@@ -126,8 +127,10 @@ def mix_digest(file: Path) -> str:
 
 
 def state_of_mix(file: Path, mix: Mix) -> str:
-    """Changes when the file does, or the name, size or time of a file of a source."""
+    """Changes when the file does, or the name, size or time of a file of a source or of an image in its `image_dir`."""
     files = [sorted(_files(file.parent / source.path)) for source in mix.source]
+    folders = {source.image_dir for source in mix.source if source.image_dir}
+    files += [sorted(one for one in _files(file.parent / folder) if _is_image(one[0])) for folder in sorted(folders)]
     return hashlib.sha256(json.dumps([_FORMAT, mix_digest(file), files]).encode()).hexdigest()[:16]
 
 
@@ -159,6 +162,11 @@ def _files(path: Path) -> list[tuple[str, int, int]]:
         inner = Path(folder)
         found += [_state(inner / name, str((inner / name).relative_to(path))) for name in files if name[0] != "."]
     return found
+
+
+def _is_image(name: str) -> bool:
+    """What else is there, such as shards that were made of it, counts nothing."""
+    return Path(name).suffix.lower() in _IMAGES
 
 
 def _state(path: Path, name: str) -> tuple[str, int, int]:

@@ -114,7 +114,7 @@ class Commands:
         if how.api_base or how.api_localhost:
             yield config
             return
-        with embedded_teacher(self.executor, self.log(name, "teacher")) as api_base:
+        with embedded_teacher(self.executor, self.log(name, "teacher"), how.env) as api_base:
             yield dataclasses.replace(config, api_base=api_base, api_model=how.api_model or "teacher")
 
     @contextlib.contextmanager

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from common.options.flags import flags
 from data.task import SITES_PORT
 from elcano.executors.executor import Command, Executor, python
+from elcano.recipe import expert_of
 from elcano.resources import Resources
 from server.config import ServerConfig
 
@@ -30,11 +31,11 @@ def embedded_sites(executor: Executor, log: Path) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def embedded_teacher(executor: Executor, log: Path) -> Iterator[str]:
-    """The embedded teacher; yields its OpenAI base URL."""
+def embedded_teacher(executor: Executor, log: Path, world: str = "sites") -> Iterator[str]:
+    """The expert of this world; yields its OpenAI base URL."""
 
     def command(host: str, port: int) -> Command:
-        return Command(python("environments/sites/expert/server.py", host=host, port=port), log)
+        return Command(python(expert_of(world), host=host, port=port), log)
 
     with executor.service(command, "/v1/models") as url:
         yield f"{url}/v1"

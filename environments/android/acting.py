@@ -8,10 +8,11 @@ from data.action_spaces.translate import SCROLLED
 from data.actions.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.actions.finger import scroll_by_finger
 from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
-from data.actions.screen import Point
 from environments.android.device import AndroidDevice
+from environments.elements import box_of, center_of
 from environments.environment import Observation
 from environments.faults import PageError
+from environments.touch.address import is_of_phone
 
 WAIT_S = 2.0
 LONG_PRESS_MS = 800
@@ -100,6 +101,8 @@ async def _(action: Press, device: AndroidDevice, seen: Observation) -> None:
 async def _(action: GoTo, device: AndroidDevice, seen: Observation) -> None:
     if action.url.startswith(APP):
         return await _start(device, action.url.removeprefix(APP))
+    if is_of_phone(action.url):  # it would begin anew
+        raise failure("This address is the phone's own: open its apps from the home screen.")
     try:
         await device.view(action.url if "://" in action.url else f"https://{action.url}")
     except PageError as error:
@@ -120,25 +123,25 @@ async def _(action: Write, device: AndroidDevice, seen: Observation) -> None:
 
 @_act.register
 async def _(action: Click, device: AndroidDevice, seen: Observation) -> None:
-    at = _center(action.label, seen)
+    at = center_of(seen, action.label)
     await device.tap(at.x, at.y)
 
 
 @_act.register
 async def _(action: Type, device: AndroidDevice, seen: Observation) -> None:
-    await _act(Write(action.content, _center(action.label, seen), replace=True, enter=True), device, seen)
+    await _act(Write(action.content, center_of(seen, action.label), replace=True, enter=True), device, seen)
 
 
 @_act.register
 async def _(action: Scroll, device: AndroidDevice, seen: Observation) -> None:
-    at = None if action.label is None else _center(action.label, seen)
-    height = seen.screen.viewport[1] if action.label is None else _box(action.label, seen)[3]
+    at = None if action.label is None else center_of(seen, action.label)
+    height = seen.screen.viewport[1] if action.label is None else box_of(seen, action.label)[3]
     await _act(ScrollAt(0, height * SCROLLED * (1 if action.direction == "down" else -1), at), device, seen)
 
 
 @_act.register
 async def _(action: Drag, device: AndroidDevice, seen: Observation) -> None:
-    await _act(DragAt(_center(action.label, seen), _center(action.target, seen)), device, seen)
+    await _act(DragAt(center_of(seen, action.label), center_of(seen, action.target)), device, seen)
 
 
 async def _start(device: AndroidDevice, name: str) -> None:
@@ -161,15 +164,3 @@ async def _erase(device: AndroidDevice) -> None:
     written = next((element.text for element in elements if element.is_focused and element.is_editable), "")
     if written and not await device.erase(len(written)):
         raise failure("What stands in the field cannot be replaced here; the text was not typed.")
-
-
-def _box(label: int, seen: Observation) -> tuple[float, float, float, float]:
-    if label not in seen.nodes:
-        raise failure(f"There is no element {label}.")
-    left, top, width, height = seen.nodes[label]["union_bound"]
-    return left, top, width, height
-
-
-def _center(label: int, seen: Observation) -> Point:
-    left, top, width, height = _box(label, seen)
-    return Point(left + width / 2, top + height / 2)

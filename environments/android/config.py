@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
-
-MOST_EMULATORS = 64  # an emulator takes two of the ports 5554 to 5681
+from environments.android.console_ports import MOST_EMULATORS
 
 
 @dataclass(frozen=True)

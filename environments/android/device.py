@@ -20,6 +20,7 @@ _DUMPED = "/sdcard/elcano.xml"
 _FOCUS = re.compile(r"mCurrentFocus=Window\{\S+ \S+ ([^\s/}]+)")
 _UNICODE_KEYBOARD = "com.android.adbkeyboard"
 DUMP_TIMEOUT_S = 30.0
+_KEYS_AT_ONCE = 100  # a shell takes a line of some thousand characters, and a device some milliseconds for a key
 STATE = "content://org.elcano.state"
 HELD, TAKEN = "held", "1taken"
 LOCK = f"exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo {HELD} && cat || echo $?taken"
@@ -83,8 +84,12 @@ class AndroidDevice:
 
     async def erase(self, count: int) -> bool:
         """So many characters before the end of the field in focus; False where the device has no such keys."""
-        words = ["input", "keyevent", "KEYCODE_MOVE_END", *["KEYCODE_DEL"] * count]
-        return (await self._adb.shell(self.serial, shlex.join(words))).code == 0
+        keys = ["KEYCODE_MOVE_END", *["KEYCODE_DEL"] * count]
+        for at in range(0, len(keys), _KEYS_AT_ONCE):
+            words = ["input", "keyevent", *keys[at : at + _KEYS_AT_ONCE]]
+            if (await self._adb.shell(self.serial, shlex.join(words))).code:
+                return False
+        return True
 
     async def front(self) -> str:
         """The package of the app in front, "" where none is."""

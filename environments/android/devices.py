@@ -2,16 +2,17 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import UserError
-from common.processes import free_port
 from environments.android.adb import Adb
-from environments.android.config import MOST_EMULATORS, DeviceConfig
+from environments.android.config import DeviceConfig
+from environments.android.console_ports import MOST_EMULATORS, console_ports
 from environments.android.device import AndroidDevice
-from environments.android.emulator import FIRST_PORT, Emulator, emulator_program
+from environments.android.emulator import Emulator, emulator_program
 from environments.android.hosts import Attached, Host, Started
 from environments.android.server import adb_server
 from environments.browser.chromium.reaper import Reaper
@@ -29,43 +30,33 @@ async def opened_devices(config: DeviceConfig, num_sessions: int) -> AsyncIterat
     Raises:
         UserError: there is no device, or no program that is needed.
     """
+    if config.avd and config.adb_server:
+        raise UserError("--avd starts emulators on this machine, whose server of adb must be this machine's")
     async with adb_server(config.adb_server) as (host, port):
-        adb, reaper = Adb(host, port), Reaper() if config.avd else None
-        try:
-            devices = Devices(adb, await _hosts(config, adb, port, num_sessions, reaper), config)
+        adb = Adb(host, port)
+        with _emulators(config, adb, port, num_sessions) if config.avd else contextlib.nullcontext() as started:
+            devices = Devices(adb, started or await _attached(config, adb), config)
             try:
                 yield devices
             finally:
                 await devices.close()
-        finally:
-            if reaper is not None:
-                await asyncio.to_thread(reaper.close)
 
 
-async def _hosts(
-    config: DeviceConfig, adb: Adb, server_port: int, num_sessions: int, reaper: Reaper | None
-) -> list[Host]:
-    if reaper is not None:
-        if config.adb_server:
-            raise UserError("--avd starts emulators on this machine, whose server of adb must be this machine's")
-        program = emulator_program(config)
-        number = config.num_emulators or min(num_sessions, MOST_EMULATORS)
-        ports = _console_ports(number)
+@contextlib.contextmanager
+def _emulators(config: DeviceConfig, adb: Adb, server_port: int, num_sessions: int) -> Iterator[list[Host]]:
+    """Those of a run, at ports that no other run gets until they have ended."""
+    program = emulator_program(config)
+    number = config.num_emulators or min(num_sessions, MOST_EMULATORS)
+    with console_ports(number) as ports, contextlib.closing(Reaper()) as reaper:
         emulators = [Emulator(program, config.avd, port, config.snapshot, server_port, reaper) for port in ports]
-        return [Started(adb, emulator) for emulator in emulators]
+        yield [Started(adb, emulator) for emulator in emulators]
+
+
+async def _attached(config: DeviceConfig, adb: Adb) -> list[Host]:
     serials = config.devices or [serial for serial, state in (await adb.devices()).items() if state == "device"]
     if not serials:
         raise UserError("adb knows no device that can be used; attach one, or give --devices or --avd")
     return [Attached(adb, serial) for serial in dict.fromkeys(serials)]
-
-
-def _console_ports(number: int) -> list[int]:
-    """Those at which no emulator of somebody else runs, which adb would take for ours."""
-    ports = range(FIRST_PORT, FIRST_PORT + 2 * MOST_EMULATORS, 2)
-    free = [port for port in ports if free_port(port) == port and free_port(port + 1) == port + 1]
-    if len(free) < number:
-        raise UserError(f"other emulators leave room for {len(free)} of {number}; end some, or give --num_emulators")
-    return free[:number]
 
 
 @dataclass
@@ -81,6 +72,7 @@ class Devices:
         self._free: asyncio.Queue[Host | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._faults = dict.fromkeys((host.serial for host in self.hosts), 0)
+        self._waited_for: set[str] = set()
         self._why = ""
         self._left = len(self.hosts)
         for host in self.hosts:
@@ -97,7 +89,7 @@ class Devices:
             try:
                 await host.ready()
                 if not await device.lock():
-                    self._later(host, counts=False)
+                    self._wait_for(host)
                     continue
                 values = await device.properties(*_DESCRIBED.values())
                 described = dict(zip(_DESCRIBED, values, strict=False))
@@ -111,6 +103,13 @@ class Devices:
                 raise
         self._free.put_nowait(None)  # for the next one who waits
         raise DeviceError(f"no device is left; the last one: {self._why}")
+
+    def _wait_for(self, host: Host) -> None:
+        """Look again in a moment whether the run has ended that has this device; said once."""
+        if host.serial not in self._waited_for:
+            self._waited_for.add(host.serial)
+            print(f"{host.serial}: another run has it; waiting until that gives it back", file=sys.stderr)
+        self._later(host, counts=False)
 
     def give_back(self, host: Host) -> None:
         """After an episode without a fault."""

@@ -12,8 +12,6 @@ from common.errors import UserError
 from environments.android.config import DeviceConfig
 from environments.browser.chromium.reaper import Reaper
 
-FIRST_PORT = 5554
-
 
 def emulator_command(program: str, avd: str, port: int, snapshot: str, mark: str) -> list[str]:
     """How an emulator is started.

@@ -69,13 +69,18 @@ class Application:
         return importlib.import_module(f"environments.apps.{self.name}.{name}")
 
     @property
+    def folder(self) -> Path:
+        """Of its modules."""
+        return HERE / self.name
+
+    @property
     def title(self) -> str:
         return self.module("install").TITLE
 
     @property
     def host(self) -> str:
         """Where its pages are, without the port."""
-        return f"{self.name}.localhost"
+        return f"{self.name.replace('_', '-')}.localhost"
 
     @cached_property
     def program(self) -> Path:
@@ -86,7 +91,7 @@ class Application:
     @cached_property
     def seed(self) -> Path:
         """The state that every episode begins with."""
-        content = [(HERE / self.name / name).read_bytes() for name in self.module("seed").CONTENT]
+        content = [(self.folder / name).read_bytes() for name in self.module("seed").CONTENT]
         return home() / self.name / f"seed-{_short(self.program.name.encode(), BUILT.encode(), *content)}"
 
     def address(self, origin: str) -> str:

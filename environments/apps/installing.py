@@ -40,6 +40,12 @@ def debian_packages(folder: Path, packages: Sequence[str]) -> None:
             _run("its Debian packages", "dpkg-deb", "-x", str(package), str(folder))
 
 
+def debian_program(program: Path, name: str) -> list[str]:
+    """The command that runs this program of `debian_packages`, with the libraries that were unpacked beside it."""
+    libraries = (program / folder / "lib" / "x86_64-linux-gnu" for folder in ("usr", "."))
+    return ["/usr/bin/env", f"LD_LIBRARY_PATH={':'.join(map(str, libraries))}", str(program / "usr" / "bin" / name)]
+
+
 def _run(what: str, *command: str, cwd: str | None = None) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)

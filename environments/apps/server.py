@@ -14,10 +14,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.errors import UserError
-from common.processes import die_with_parent, free_port
+from common.processes import free_port
 from environments.apps.application import Application
 from environments.apps.changes import changes
 from environments.apps.clock import BEGIN, ahead_s, environment
+from environments.apps.sandbox import Sandbox
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 5.0
@@ -46,17 +47,19 @@ class Server:
         self.log = _new_log(self.app)
         with open(self.log, "wb") as log:
             self._started = time.time()
-            # not in a thread: Linux ends a child with the thread that it came from
-            self._process = subprocess.Popen(
-                self.app.module("start").command(self.app.program, self.state, self.port, self._address),
-                cwd=self.state,
-                env=environment(self.app.program, BEGIN, HOME=str(self.state.parent)),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=die_with_parent,
-            )
+            own = str(self.state.parent)
+            with Sandbox((self.app.program, self.app.folder), self.state.parent, self.port) as sandbox:
+                # not in a thread: Linux ends a child with the thread that it came from
+                self._process = subprocess.Popen(
+                    self.app.module("start").command(self.app.program, self.state, self.port, self._address),
+                    cwd=self.state,
+                    env=environment(self.app.program, BEGIN, HOME=own, TMPDIR=own),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=sandbox.enter,
+                )
         while not await asyncio.to_thread(self._answers):
             if self._process.poll() is not None or time.monotonic() - begin > READY_TIMEOUT_S:
                 self.stop()
@@ -67,6 +70,11 @@ class Server:
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def group(self) -> int:
+        """Of its processes; 0 before it started."""
+        return self._process.pid if self._process is not None else 0
 
     @property
     def ahead_s(self) -> float:

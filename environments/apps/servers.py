@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 import tempfile
 from pathlib import Path
 from types import TracebackType
@@ -9,6 +10,7 @@ from typing import Self
 
 from common.errors import UserError
 from environments.apps.application import Application
+from environments.apps.sandbox import complaint
 from environments.apps.server import Server
 from environments.faults import PageError
 
@@ -27,6 +29,8 @@ class Servers:
         self._starting = asyncio.Lock()  # one after another: each takes a core while it starts
 
     def __enter__(self) -> Self:
+        if said := complaint():
+            print(said, file=sys.stderr)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):

@@ -28,6 +28,7 @@ _POPUPS = (
 )
 _PAGE = re.compile(rb"(?im)^(?:sec-fetch-dest: *document\b|accept: *text/html)")
 _NO_PAGE = re.compile(rb"(?im)^sec-fetch-dest:(?! *document\b)")
+_CHUNK = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 _REFERER = re.compile(rb"(?im)^referer: *https?://[^/\r]+(/[^\r]*)")
 
 
@@ -117,7 +118,8 @@ class EpisodeTrouble:
 
 
 def with_popup(answer: bytes, popup: bytes) -> bytes:
-    """An application's whole answer with a pop-up on its page; any other is as it was."""
+    """An application's whole answer with a pop-up on its page; any other is as it was, also one whose chunks cannot be
+    read."""
     head, _, body = answer.partition(b"\r\n\r\n")
     if not re.search(rb"(?im)^content-type: *text/html", head):
         return answer
@@ -131,13 +133,16 @@ def with_popup(answer: bytes, popup: bytes) -> bytes:
 
 
 def _unchunked(body: bytes) -> bytes:
-    parts = []
-    while body:
-        size, _, body = body.partition(b"\r\n")
-        length = int(size.partition(b";")[0] or b"0", 16)
-        parts.append(body[:length])
-        body = body[length + 2 :] if length else b""
-    return b"".join(parts)
+    """What the chunks hold; nothing, where they are malformed or break off."""
+    parts, end = [], 0
+    while size := _CHUNK.match(body, end):
+        if not (length := int(size[1], 16)):
+            return b"".join(parts)
+        end = size.end() + length + 2
+        if body[end - 2 : end] != b"\r\n":
+            break
+        parts.append(body[size.end() : end - 2])
+    return b""
 
 
 def _failure(status: int) -> bytes:

@@ -86,39 +86,42 @@ class World(Websites):
 
 
 class AppEnvironment(BrowserEnvironment):
-    """A page of an application, logged in, on a server that nobody else has and whose clock the browser follows."""
+    """A page of an application, logged in, on a server that nobody else has and whose clock the browser follows.
+
+    `server` is its own from the reset until it is closed.
+    """
 
     def __init__(self, page: Page, config: BrowserConfig, servers: Servers, router: Router, trouble: Trouble):
         super().__init__(page, config)
         self._servers, self._router, self._trouble = servers, router, trouble
-        self._server: Server | None = None
+        self.server: Server | None = None
         self._key = ""
 
     async def reset(self, task: Task, seed: int | None = None) -> None:
         app = make_app(task.id.partition(".")[0])
-        self._server = await self._servers.take(app)
+        self.server = await self._servers.take(app)
         trouble = self._trouble.episode(task.id) if self._trouble else None
-        self._key, cookie = self._router.lead(app.host, self._server.port, trouble)
+        self._key, cookie = self._router.lead(app.host, self.server.port, trouble)
         logins = [
             {"name": name, "value": value, "domain": app.host, "path": "/"}
             for name, value in app.module("start").COOKIES.items()
         ]
         await restore(self.page, {"cookies": [cookie, *logins]})
-        await shift_clock(self.page, self._server.ahead_s)
+        await shift_clock(self.page, self.server.ahead_s)
         await super().reset(task, seed)
 
     async def final_state(self) -> dict[str, Any]:
-        assert self._server is not None  # an episode has one from its reset on
-        changes = await asyncio.to_thread(self._server.changes)
-        place = self._server.app.module("check").place(await self.page.address())
+        assert self.server is not None  # an episode has one from its reset on
+        changes = await asyncio.to_thread(self.server.changes)
+        place = self.server.app.module("check").place(await self.page.address())
         return {"final_state": {"place": place, **changes}}
 
     async def close(self) -> None:
         await super().close()
-        if self._server is not None:
+        if self.server is not None:
             self._router.forget(self._key)
-            self._servers.give_back(self._server)
-            self._server = None
+            self._servers.give_back(self.server)
+            self.server = None
 
     @property
     def provenance(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 from common import cli
+from common.errors import UserError
 from common.options.limits import Checked, at_least
 from data.task import SITES_PORT, Task, write_tasks
 from environments.miniwob.abilities import doable
@@ -31,6 +32,8 @@ class Config(Checked):
 
     output_dir: Path = Path(__file__).parent / "tasks"
     """Folder of the files."""
+    kinds: tuple[str, ...] = ()
+    """Only these kinds, such as click-test-2. None: all that can be done."""
     train_seeds: Annotated[int, at_least(1)] = 8
     """Tasks of each kind in train.jsonl."""
     validation_seeds: Annotated[int, at_least(1)] = 2
@@ -42,6 +45,9 @@ class Config(Checked):
 def main(config: Config) -> None:
     """Write all files."""
     kinds = doable("webvoyager")
+    if unknown := sorted(set(config.kinds) - set(kinds)):
+        raise UserError(f"--kinds {unknown[0]}: is not done by numbers; there are {', '.join(kinds)}")
+    kinds = [kind for kind in kinds if kind in config.kinds or not config.kinds]
     known = [kind for kind in kinds if family(kind) not in HELD_OUT]
     held_out = [kind for kind in kinds if family(kind) in HELD_OUT]
     files = {
@@ -67,6 +73,7 @@ def read(kinds: list[str], seeds: range) -> list[Task]:
     world = World(env_tasks=tuple(kinds), env_seeds=tuple(seeds))
     with world.serve():
         tasks = asyncio.run(world.tasks())
+        tasks.sort(key=lambda task: int(task.id.rpartition("--")[2]))  # kind after kind in turn
         return [dataclasses.replace(task, web=_usual(task.web, world.port)) for task in tasks]
 
 

@@ -2,7 +2,7 @@
 
 The agent copies names token by token, so they are short, plain ASCII and without quotes. Those of all splits are of the
 same letters, so that a test task asks for unseen names, not for unseen letters. A made-up word ends as no word of the
-starting policy's synthetic pages does (`examples/quickstart/starting_policy/words.py`).
+starting policy's synthetic pages does (`examples/quickstart/starting_policy/corpus/words.py`).
 """
 
 import random

@@ -18,7 +18,8 @@ import uvicorn
 from common.options.limits import Checked, Port
 from common.processes import listen
 from data.task import SITES_PORT
-from environments.touch.app import HOST, create_app
+from environments.touch.address import HOST
+from environments.touch.app import create_app
 
 
 @dataclasses.dataclass(frozen=True)

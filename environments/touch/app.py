@@ -6,12 +6,11 @@ from starlette.responses import Response
 from environments.sites.app import create_app as create_sites
 from environments.sites.visits import Visit, go_to, site
 from environments.touch import markup
+from environments.touch.address import NAME
 from environments.touch.apps import browser, calendar, clock, contacts, home, mail, notes, settings, shop
 from environments.touch.phone import web
 from environments.touch.session import Session, screens
 
-NAME = "phone"
-HOST = f"{NAME}.localhost"
 _APPS = (home, settings, clock, contacts, notes, calendar, mail, shop)
 _STATIC = {"style.css": (markup.STYLE, "text/css"), "touch.js": (markup.SCRIPT, "text/javascript")}
 
@@ -25,11 +24,6 @@ def create_app(port: int) -> Starlette:
     sites = create_sites(web())
     sites.router.routes.insert(0, site(NAME, Session, pages, {}, tell=Session.state))
     return sites
-
-
-def start_path(seed: int) -> str:
-    """Where the phone of this seed begins anew."""
-    return f"/start/{seed}"
 
 
 def _start(visit: Visit) -> Response:

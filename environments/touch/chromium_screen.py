@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from data.actions.action import ActionError
 from environments.browser.acting.history import go_back
@@ -94,11 +93,6 @@ class ChromiumScreen(TouchScreen):
         except RefusedError as error:
             raise BrowserError(f"the screen cannot be read: {error}") from None
         return [_element(node, self.size) for node in seen.nodes.values()]
-
-
-def home_of(url: str) -> str:
-    """The home screen of the phone at this address."""
-    return "{0.scheme}://{0.netloc}/".format(urlsplit(url))
 
 
 def _element(node: dict[str, Any], size: tuple[int, int]) -> Element:

@@ -1,5 +1,6 @@
 """A phone as an environment: observed as a page is, and acted on by fingers and the system's keys."""
 
+import base64
 from typing import Any
 from urllib.parse import urljoin
 
@@ -7,12 +8,15 @@ from data.action_spaces.androidworld import APP
 from data.action_spaces.translate import SCROLLED
 from data.actions.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.actions.finger import scroll_by_finger
-from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
+from data.actions.point_action import AnyAction, ClickAt, CloseTab, DragAt, GoTo, Press, ScrollAt, Write
 from data.actions.screen import Point
+from data.trajectory import FINAL_SCREEN
 from environments.browser.acting.actions import act
+from environments.elements import center_of
 from environments.environment import Observation
+from environments.touch.address import home_of
 from environments.touch.apps.home import COLORS
-from environments.touch.chromium_screen import ChromiumScreen, home_of
+from environments.touch.chromium_screen import ChromiumScreen
 from environments.websites import WebsiteEnvironment
 
 _OUTSIDE = """(x, y) => Boolean(document.elementFromPoint(x, y)?.closest(
@@ -38,24 +42,26 @@ class TouchEnvironment(WebsiteEnvironment):
             case ClickAt(at, "left", count):
                 await self._tap(at, count)
             case Click(label):
-                await self._tap(_center(seen, label))
+                await self._tap(center_of(seen, label))
             case DragAt(start, end) if start is not None:
                 await screen.swipe(start.x, start.y, end.x, end.y)
             case Drag(label, target):
-                start, end = _center(seen, label), _center(seen, target)
+                start, end = center_of(seen, label), center_of(seen, target)
                 await screen.swipe(start.x, start.y, end.x, end.y)
             case ScrollAt(right, down, at):
                 await self._scroll(right, down, at)
             case Scroll(label, direction):
                 height = round(screen.size[1] * SCROLLED)
-                at = None if label is None else _center(seen, label)
+                at = None if label is None else center_of(seen, label)
                 await self._scroll(0, height if direction == "down" else -height, at)
             case Write(content, at, replace, enter):
                 await self._write(content, at, replace, enter)
             case Type(label, content):
-                await self._write(content, _center(seen, label), replace=True, enter=True)
+                await self._write(content, center_of(seen, label), replace=True, enter=True)
             case Press(("Enter",)):
                 await screen.key("enter")
+            case GoBack() if await self.tabs.began_here():
+                return await self.tabs.act(CloseTab(), self._start_url)
             case GoBack():
                 await screen.key("back")
             case Restart():
@@ -95,19 +101,12 @@ class TouchEnvironment(WebsiteEnvironment):
             raise ActionError(CANNOT_EXECUTE, f"There is no app {name[:40]!r}; there are {', '.join(COLORS)}.")
         await self.screen.open(urljoin(self.screen.home, name.lower()))
 
+    async def final_state(self) -> dict[str, Any]:
+        """Also the screen after the last action, for judges that look at it."""
+        shown = await self.screen.screenshot()  # first: asking for the state may leave the page
+        png = base64.b64encode(shown).decode()
+        return {**await super().final_state(), FINAL_SCREEN: {"png": png}}
+
     @property
     def provenance(self) -> dict[str, Any]:
         return {**super().provenance, "touch": True}
-
-
-def _center(seen: Observation, label: int) -> Point:
-    """Of what the screen shows of an element."""
-    node = seen.nodes.get(label)
-    if node is None or seen.viewport is None:
-        raise ActionError(CANNOT_EXECUTE, f"There is no element with the number {label}.")
-    left, top, width, height = node["union_bound"]
-    right, bottom = min(left + width, seen.viewport[0]), min(top + height, seen.viewport[1])
-    left, top = max(left, 0), max(top, 0)
-    if right <= left or bottom <= top:
-        raise ActionError(CANNOT_EXECUTE, f"Element {label} lies outside of the screen: scroll first.")
-    return Point((left + right) / 2, (top + bottom) / 2)

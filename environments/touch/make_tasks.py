@@ -5,6 +5,7 @@ phone, a product or a page of the web. The same files come out each time, byte f
 """
 
 import dataclasses
+from collections.abc import Container
 from pathlib import Path
 from typing import Annotated
 
@@ -40,13 +41,17 @@ def main(config: Config) -> None:
         print(f"{path}: {len(tasks)} tasks of {len(FAMILIES)} families")
 
 
-def make_tasks(split: str, count: int) -> list[Task]:
+def make_tasks(split: str, count: int, only: Container[str] = FAMILIES) -> list[Task]:
     """`count` tasks of each family, in turn, so that the first of them are of all families alike. Those of another
-    family are on other phones."""
+    family are on other phones. `only`: of these families, the same tasks as among those of all."""
     first_seed, _ = SPLITS[split]
     families = list(FAMILIES.values())
     numbered = [(number, place) for number in range(count) for place in range(len(families))]
-    return [families[place].task(first_seed + number * len(families) + place) for number, place in numbered]
+    return [
+        families[place].task(first_seed + number * len(families) + place)
+        for number, place in numbered
+        if families[place].name in only
+    ]
 
 
 if __name__ == "__main__":

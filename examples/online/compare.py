@@ -27,7 +27,7 @@ from common.options.limits import Checked, at_least
 from common.shown.drawing import drawing
 from common.shown.tables import Table, print_table
 from common.significance import compare, wilson
-from data.online_run import OnlineRun
+from data.online_run import OnlineRun, read_group
 from data.task import Task, read_tasks, write_tasks
 from elcano.executors.executor import Command, python
 from elcano.executors.local import Executor
@@ -43,6 +43,7 @@ HELD_OUT = ("test", "test-2", "validation", *(f"voyage/{n}" for n in range(1, 7)
 HELD_OUT_SEED = 1
 """Of websites whose contents nobody learned of."""
 START = "warm start"
+_GROUPS_A_POINT = 18
 _COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#2f7d32", "#777777", "#b08900")
 
 
@@ -183,7 +184,7 @@ def _of_kinds(folder: Path, files: Sequence[str]) -> dict[str, list[Task]]:
     """The tasks of each kind, file by file."""
     found: dict[str, list[Task]] = {kind: [] for kind in KINDS}
     for task in (task for name in files for task in read_tasks(folder / f"{name}.jsonl")):
-        if kind := next((kind for kind in KINDS if task.id.startswith(f"{kind}-")), None):
+        if kind := _kind(task.id):
             found[kind].append(task)
     return found
 
@@ -193,21 +194,36 @@ def _mean(outcomes: Mapping[str, float]) -> float:
 
 
 def _draw(arms: Sequence[Arm], path: Path) -> None:
-    """The share of tries that succeed by tries, three versions in a point, all seeds together."""
+    """The share of tries that succeed by tries before, all seeds together, `_GROUPS_A_POINT` groups in a point."""
     with drawing(path, (9, 4.5)) as (axes,):
-        for arm, colour in zip(arms[1:], _COLOURS * 3, strict=False):
-            runs = [read_points(run) for run in arm.runs]
-            least = min(map(len, runs))
-            at, shares = [], []
-            for first in range(0, least, 3):
-                points = [point for run in runs for point in run[first : min(first + 3, least)]]
-                at.append(sum(point.tries_before for point in points) / len(points))
-                shares.append(100 * sum(point.solved for point in points) / sum(point.tries for point in points))
+        for arm, colour in zip(arms[1:], itertools.cycle(_COLOURS), strict=False):
+            points = [_mean_of_kinds(run) for run in arm.runs]
+            least = min(map(len, points))
+            at = [sum(run[number][0] for run in points) / len(points) for number in range(least)]
+            shares = [100 * sum(run[number][1] for run in points) / len(points) for number in range(least)]
             axes.plot(at, shares, marker="o", color=colour, label=arm.name)
         axes.set_xlabel("tries before")
         axes.set_ylabel("tries that succeed (%)")
         axes.set_ylim(0, 100)
         axes.legend()
+
+
+def _mean_of_kinds(folder: Path) -> list[tuple[int, float]]:
+    """(tries before, share that succeeds) of a run, point by point. Kinds count alike, however many of a point's groups
+    are theirs: some are harder, and few groups are seldom of all kinds."""
+    groups = [group for path in OnlineRun(folder).groups().values() if (group := read_group(path))]
+    points, tries = [], 0
+    for first in range(0, len(groups), _GROUPS_A_POINT):
+        rewards: dict[str, list[float]] = {}
+        for group in groups[first : first + _GROUPS_A_POINT]:
+            rewards.setdefault(_kind(group.task_id) or "", []).extend(reward or 0.0 for reward in group.rewards)
+        points.append((tries, sum(sum(own) / len(own) for own in rewards.values()) / len(rewards)))
+        tries += sum(map(len, rewards.values()))
+    return points
+
+
+def _kind(task_id: str) -> str | None:
+    return next((kind for kind in KINDS if task_id.startswith(f"{kind}-")), None)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -21,7 +20,6 @@ def write_peft_adapter(
     adapter: Adapter,
     folder: Path,
     family: Family,
-    config: Any,
     base: str,
     dtype: torch.dtype | None,
     narrowing: Narrowing,

@@ -12,13 +12,10 @@ import pytest
 from common.errors import UserError
 from common.shown.terminal import error_line
 from tests.adversary.damage import damaged, hostile
-from tests.adversary.interchange_specimens import INTERCHANGE
 from tests.adversary.refusals import StillReadingError, limits
-from tests.adversary.research_specimens import OF_RESEARCH
-from tests.adversary.specimens import SPECIMENS as OF_ROOMS
+from tests.adversary.specimens import SPECIMENS
 
 MOST_BYTES = 300 * 2**20
-SPECIMENS = OF_ROOMS | INTERCHANGE | OF_RESEARCH
 NAMES = list(SPECIMENS)
 
 

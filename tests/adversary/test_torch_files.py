@@ -14,8 +14,8 @@ from common import safe_pickle
 from common.errors import UserError
 from common.safe_pickle import safe_unpickle
 from tests.adversary.test_damaged_files import peak, reset_peak
-from toolkits.readers import agentlab
-from toolkits.readers.torch_file import read_torch_file
+from toolkits.readers.logs import agentlab
+from toolkits.readers.reading.torch_file import read_torch_file
 
 MIB = 2**20
 

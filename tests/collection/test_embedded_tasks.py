@@ -14,6 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from collection.campaign.opening import opened
+from collection.config.commands import RunConfig
+from common.defaults import TEST_TASKS
+from common.errors import UserError
 from data.outcome import Verdict
 from data.task import read_tasks
 from data.trajectory import read_outcome
@@ -148,6 +152,32 @@ def test_flags_of_another_world_are_refused() -> None:
     ):
         done = dry_run("run.py", *flags)
         assert done.returncode == 2 and done.stderr == f"error: {said}; leave it out\n"
+
+
+@pytest.mark.parametrize(
+    ("world", "flags", "said"),
+    [
+        ("android", {"fix_box_color": True}, "--fix_box_color means nothing to --env android; leave it out"),
+        ("android", {"tree_visibility": "complete"}, "--tree_visibility means nothing to --env android; leave it out"),
+        ("android", {"window_width": 800}, "--window_width means nothing to --env android; leave it out"),
+        ("android", {"deny_hosts": ("a.org",)}, "--deny_hosts means nothing to --env android; leave it out"),
+        ("touch", {"window_height": 800}, "--window_height means nothing to --env touch, whose window is 412 x 915"),
+        ("touch", {"force_device_scale": False}, "--force_device_scale means nothing to --env touch"),
+    ],
+)
+def test_flags_of_browsers_and_windows_are_refused_where_there_are_none(world: str, flags: dict, said: str) -> None:
+    with (
+        pytest.raises(UserError, match=f"^{re.escape(said)}"),
+        opened(RunConfig(env=world, dry_run=True, **flags), TEST_TASKS),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("world", ["touch", "sites"])
+def test_other_flags_of_browsers_are_taken(world: str) -> None:
+    flags = {"tree_visibility": "complete", **({"window_width": 800} if world == "sites" else {})}
+    with opened(RunConfig(env=world, dry_run=True, **flags), TEST_TASKS) as (_, _, tasks):
+        assert tasks
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "169.254.169.254", "2130706433"])

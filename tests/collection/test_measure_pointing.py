@@ -14,7 +14,7 @@ from common.errors import UserError
 from common.network.stand_in import completion
 from environments.browser.page.page import Viewport
 from tests.answering import Request, answering
-from tests.toolkits.research_fixtures import pictures
+from tests.toolkits.research.screens import pictures
 from toolkits import import_data
 
 VIEWPORT = Viewport(1280, 1000, 2.0)

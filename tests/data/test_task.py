@@ -160,3 +160,43 @@ def test_fields_by_the_names_of_other_projects(fields: dict, read: tuple[str, st
         return
     task = task_from_json(fields, "here")
     assert (task.id, task.ques, task.web) == read
+
+
+TABLE = """\
+id\ttask_summary\tbenchmark\tinit_url\tprecomputed_rubric
+flights_1\tFind a flight.\tflights\t\t"{""items"": []}"
+shops_2\t"Buy a lamp,
+and a shade."\tshopping\tshop.example\t
+"""
+
+
+def test_webtailbenchs_table(tmp_path, capsys):
+    """What has no address begins where the benchmark's own runs do; reports group by its categories."""
+    (tmp_path / "WebTailBench-v1-rubrics.tsv").write_text(TABLE)
+    tasks = read_tasks(tmp_path / "WebTailBench-v1-rubrics.tsv")
+    assert [(task.id, task.ques, task.web, task.site) for task in tasks] == [
+        ("flights_1", "Find a flight.", "https://www.bing.com", "flights"),
+        ("shops_2", "Buy a lamp,\nand a shade.", "https://shop.example", "shopping"),
+    ]
+    assert tasks[0].extra == {"precomputed_rubric": '{"items": []}'} and not tasks[1].extra
+    assert "kept: precomputed_rubric" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"id\ttask_summary\nx\ty\n", "needs the columns id, task_summary, benchmark; benchmark is missing"),
+        (b"", "id is missing"),
+        (b"id\ttask_summary\tbenchmark\nx\ty\n", "tasks.tsv:2: has not as many columns"),
+        (b"id\ttask_summary\tbenchmark\nx\ty\tz\tz\n", "tasks.tsv:2: has not as many columns"),
+        (b"id\ttask_summary\tbenchmark\n../x\ty\tz\n", "tasks.tsv:2: the task id '../x' is not a plain name"),
+        (b"id\ttask_summary\tbenchmark\nx\t\tz\n", "tasks.tsv:2: the task needs a non-empty text field 'ques'"),
+        (b"id\ttask_summary\tbenchmark\nx\t" + b"y" * 200_000 + b"\tz\n", "field larger than field limit"),
+        (b"\x89PNG\r\n\x1a\n\xff", "not tab-separated values"),
+    ],
+)
+def test_a_broken_table_is_one_line(tmp_path, content, complaint):
+    (tmp_path / "tasks.tsv").write_bytes(content)
+    with pytest.raises(UserError, match=r"tasks\.tsv") as error:
+        read_tasks(tmp_path / "tasks.tsv")
+    assert complaint in str(error.value) and "\n" not in str(error.value)

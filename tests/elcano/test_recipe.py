@@ -30,6 +30,16 @@ def test_the_quickstart_recipe_is_sound():
     assert [round.name for round in recipe.rounds] == ["IL", "optim-1"]
 
 
+def test_an_expert_teaches_in_its_own_world_and_where_there_is_none_that_is_said():
+    recipe = load_recipe(QUICKSTART)
+    for world in ("miniwob", "touch", "apps"):
+        dataclasses.replace(recipe, teacher=dataclasses.replace(recipe.teacher, env=world))
+    elsewhere = dataclasses.replace(recipe.teacher, env="webarena")
+    with pytest.raises(UserError, match="IL: the world webarena has no expert; give teacher an api_base"):
+        dataclasses.replace(recipe, teacher=elsewhere)
+    dataclasses.replace(recipe, teacher=dataclasses.replace(elsewhere, api_base="http://127.0.0.1:1/v1"))
+
+
 def test_missing_files_and_repeated_names_are_named(tmp_path):
     recipe = load_recipe(QUICKSTART)
     with pytest.raises(UserError, match="does not exist"):

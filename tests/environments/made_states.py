@@ -5,6 +5,8 @@ from typing import Any
 from environments.apps.fava import check as fava_check
 from environments.apps.fava import content as fava
 from environments.apps.fossil import content as fossil
+from environments.apps.hledger import check as hledger_check
+from environments.apps.hledger import content as hledger
 from environments.apps.mediawiki import content as mediawiki
 from environments.apps.roundup import content as roundup
 from environments.apps.trac import content as trac
@@ -62,7 +64,9 @@ def _roundup() -> list[dict[str, Any]]:
 MADE_STATES = {
     "fava": fava_check.parse(fava.written(fava.make())),
     "fossil": _fossil(),
+    "hledger": hledger_check.parse(hledger.written(hledger.make())),
     "mediawiki": _mediawiki(),
     "roundup": _roundup(),
+    "roundup_devel": _roundup(),
     "trac": _trac(),
 }

@@ -10,7 +10,8 @@ from fastapi.testclient import TestClient
 
 from data.actions.action import Click, Restart, Scroll
 from data.actions.point_action import AnyAction, Press, Write
-from environments.touch.app import HOST, create_app, start_path
+from environments.touch.address import HOST, start_path
+from environments.touch.app import create_app
 
 _VOID = {"input", "meta", "link"}
 

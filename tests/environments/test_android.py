@@ -19,9 +19,9 @@ from data.actions.point_action import ClickAt, DragAt, GoTo, HoverAt, Press, Scr
 from data.actions.screen import Point
 from data.task import Task
 from environments.android import devices as devices_module
-from environments.android.adb import Adb
+from environments.android.adb import Adb, Output
 from environments.android.config import DeviceConfig
-from environments.android.device import HELD, LOCK, TAKEN
+from environments.android.device import HELD, LOCK, TAKEN, AndroidDevice
 from environments.android.devices import opened_devices
 from environments.faults import DeviceError, PageError
 from environments.touch.screen import Element
@@ -75,6 +75,8 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
                 Click(9),
                 ClickAt(Point(1, 1), "middle"),
                 GoTo("app:Maps"),
+                GoTo("http://phone.localhost:7070/start/3"),
+                GoTo("ph%6Fne.Localhost/start/3"),
             ):
                 with pytest.raises(ActionError):
                     await environment.act(action)
@@ -152,7 +154,20 @@ def test_a_screen_that_cannot_be_read(adb_server: str) -> None:
         asyncio.run(go(address))
 
 
-def test_devices_side_by_side_and_one_run_each(adb_server: str) -> None:
+def test_a_long_text_is_erased_in_pieces_that_a_shell_takes() -> None:
+    lines = []
+
+    class Shell:
+        async def shell(self, serial: str, line: str) -> Output:
+            lines.append(line)
+            return Output(0, b"", b"")
+
+    assert asyncio.run(AndroidDevice(Shell(), "serial").erase(1000))
+    assert sum(line.count("KEYCODE_DEL") for line in lines) == 1000
+    assert max(map(len, lines)) < 2048
+
+
+def test_devices_side_by_side_and_one_run_each(adb_server: str, capfd: pytest.CaptureFixture) -> None:
     """Three episodes at the same time on two devices: nobody meets another; a second run waits for the first."""
     screens = [RecordingScreen(), RecordingScreen()]
 
@@ -172,6 +187,8 @@ def test_devices_side_by_side_and_one_run_each(adb_server: str) -> None:
     with phone(screens[0]) as one, phone(screens[1]) as two:
         asyncio.run(go((one, two)))
     assert sorted(len([what for what in screen.done if what[0] == "start"]) for screen in screens) in ([2, 2], [1, 3])
+    said = [line for line in capfd.readouterr().err.splitlines() if "another run has it" in line]
+    assert said and len(said) == len(set(said))  # once of a device
 
 
 @pytest.mark.parametrize("is_back_at_once", [False, True])

@@ -14,9 +14,10 @@ import pytest
 
 from common.errors import UserError
 from common.processes import free_port
-from environments.android import devices as devices_module
+from environments.android import console_ports as console_ports_module
 from environments.android.config import DeviceConfig
 from environments.android.console import load_snapshot
+from environments.android.console_ports import console_ports
 from environments.android.devices import opened_devices
 from environments.android.emulator import Emulator, emulator_command
 from environments.browser.chromium.reaper import Reaper
@@ -67,7 +68,7 @@ def test_an_emulator_is_started_reset_replaced_and_ended(
     monkeypatch.setattr("environments.android.console.TOKEN", tmp_path / "token")
     (tmp_path / "token").write_text("secret\n")
     port = free_port()
-    monkeypatch.setattr(devices_module, "FIRST_PORT", port)
+    monkeypatch.setattr(console_ports_module, "FIRST_PORT", port)
 
     async def go() -> None:
         async with opened(DeviceConfig(avd="Pixel", snapshot="clean", num_emulators=1)) as take:
@@ -96,7 +97,7 @@ def test_an_emulator_of_somebody_else_is_left_alone(
     monkeypatch.setattr("environments.android.server.PORT", int(adb_server.rpartition(":")[2]))
     for taken in (0, 1):
         first = free_port()
-        monkeypatch.setattr(devices_module, "FIRST_PORT", first)
+        monkeypatch.setattr(console_ports_module, "FIRST_PORT", first)
 
         async def serials() -> list[str]:
             async with opened_devices(DeviceConfig(avd="Pixel", num_emulators=1), 1) as devices:
@@ -104,9 +105,37 @@ def test_an_emulator_of_somebody_else_is_left_alone(
 
         with socket.create_server(("127.0.0.1", first + taken)):
             assert asyncio.run(serials()) == [f"emulator-{first + 2}"]
-    monkeypatch.setattr(devices_module, "MOST_EMULATORS", 0)
+    monkeypatch.setattr(console_ports_module, "MOST_EMULATORS", 0)
     with pytest.raises(UserError, match="room for 0"):
         asyncio.run(serials())
+
+
+HOLDING = """
+import time
+from environments.android import console_ports
+console_ports.FIRST_PORT = {first}
+with console_ports.console_ports(2) as ports:
+    print(*ports, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_two_runs_never_choose_the_same_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even before anything listens there; those of a run that was killed are free again."""
+    first = free_port()
+    monkeypatch.setattr(console_ports_module, "FIRST_PORT", first)
+    other = subprocess.Popen(
+        [sys.executable, "-c", HOLDING.format(first=first)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert other.stdout.readline() == f"{first} {first + 2}\n"
+        with console_ports(1) as ports:
+            assert ports == [first + 4]
+    finally:
+        other.kill()
+        other.wait()
+    with console_ports(1) as ports:
+        assert ports == [first]
 
 
 EMULATING = """

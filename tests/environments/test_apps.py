@@ -20,6 +20,7 @@ from environments.apps.application import app_names, make_app
 from environments.apps.changes import changes, digest
 from environments.apps.expert.expert import reply
 from environments.apps.fava import check as fava
+from environments.apps.hledger import check as hledger
 from environments.apps.installing import debian_packages
 from environments.apps.router import COOKIE, Router
 from environments.apps.templates import NOT_POSSIBLE, State, make_task, parse
@@ -260,11 +261,37 @@ def test_a_ledger_is_compared_by_what_it_says(written: str, changed: bool) -> No
 
 
 @pytest.mark.parametrize(
+    ("written", "changed"),
+    [
+        ("2025-03-01 Rent\n  a:bank  -5 EUR\n  b:rent\n", False),
+        ("2025/3/1 Rent\n    b:rent \t5.0 EUR\n    a:bank  -5.00 EUR\n\n", False),
+        ("2025-03-01 * Rent\n  a:bank  -5 EUR\n  b:rent\n", True),
+        ("2025-03-01 (7) Rent\n  a:bank  -5 EUR\n  b:rent\n", True),
+        ("2025-03-01 Rent  ; late\n  a:bank  -5 EUR\n  b:rent\n", True),
+        ("2025-03-01 Rent\n  a:bank  -5.001 EUR\n  b:rent\n", True),
+        ("2025-03-01 Rent\n  a:bank  -5 USD\n  b:rent\n", True),
+        ("2025-03-01 Rent\n  a:bank  -5 EUR\n  b:rent\ninclude x\n", True),
+    ],
+)
+def test_a_journal_is_compared_by_what_it_says(written: str, changed: bool) -> None:
+    before = hledger.parse("2025-03-01 Rent\n  a:bank  -5.00 EUR\n  b:rent   5.00 EUR\n")
+    assert any(changes(before, hledger.parse(written)).values()) == changed
+
+
+@pytest.mark.parametrize(
     ("app", "url", "place"),
     [
         ("fava", "/book/journal/?charts=false&time=2025-02-01+to+2025-02-28#context-1", "/book/journal?time=2025-02"),
         ("fava", "/book/journal/?time=2025-02-01+-+2025-02-27", "/book/journal?time=2025-02-01 - 2025-02-27"),
         ("fava", "/book/account/Assets:Bank/", "/book/account/Assets:Bank"),
+        ("hledger", "/register?q=inacct%3Aexpenses%3Ahall%20", "/register?inacct:expenses:hall"),
+        ("hledger", "/register?q=date:2025-02+inacct%3Aa%3Ab", "/register?date:2025-02 inacct:a:b"),
+        ("hledger", '/journal?q=date:"2025-02"', "/journal?date:2025-02"),
+        ("hledger", "/journal?q=date:2025/02", "/journal?date:2025-02"),
+        ("hledger", "/journal?q=date:2025-02-01..2025-03-01", "/journal?date:2025-02"),
+        ("hledger", "/journal?q=date:2025-02-01..2025-02-28", "/journal?date:2025-02-01..2025-02-28"),
+        ("hledger", "/journal?q=date:feb+2025", "/journal?2025 date:feb"),
+        ("hledger", "/journal?q=", "/journal"),
         ("fossil", "/tktview/0cbe43cbf1c2e1b7", "/tktview/0cbe43cbf1"),
         ("fossil", "/tktview?name=0cbe43cbf1c2e1b7", "/tktview/0cbe43cbf1"),
         ("fossil", "/wiki?name=Harbor+Aldvik&p", "/wiki/Harbor Aldvik"),

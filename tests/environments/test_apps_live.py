@@ -12,7 +12,9 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 
 import environments
@@ -21,8 +23,10 @@ from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import digest
 from environments.apps.fava.start import LEDGER
 from environments.apps.fossil.start import REPOSITORY
+from environments.apps.hledger.start import JOURNAL
 from environments.apps.installing import python_of
 from environments.apps.mediawiki.settings import DATABASE as WIKI
+from environments.apps.sandbox import complaint
 from environments.apps.server import Server
 from environments.apps.servers import Servers
 from tests.conftest import ROOT
@@ -33,9 +37,11 @@ DISTURBANCES = {
     "fossil": (REPOSITORY, "DELETE FROM ticket"),
     "mediawiki": (WIKI, "DELETE FROM watchlist"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
+    "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
-TREES = {"fava": "complete", "fossil": "complete"}
+LEDGERS = {"fava": LEDGER, "hledger": JOURNAL}
+TREES = {"fava": "complete", "fossil": "complete", "hledger": "complete", "roundup_devel": "complete"}
 """Which tree an expert reads, if not that of released models."""
 
 
@@ -59,6 +65,18 @@ AWKWARD = """
   Assets:Cash  -3 EUR
   Expenses:Tools 1.00 EUR
   Expenses:Parts  2 EUR
+"""
+AWKWARD_JOURNAL = """
+; a remark; with a semicolon
+2026/1/2=2026/1/3 ! (a 7) Somebody | something  ; a tag: value
+    ; another remark
+    expenses:hall   1,200.5 EUR ;
+    assets:bank
+
+2026-01-03 No mark
+\tassets:cash  -3 EUR
+  expenses:stage\t1.00 EUR
+  expenses:hall  2 EUR
 """
 BEANCOUNT = """
 import json, sys
@@ -108,6 +126,45 @@ def test_the_ledger_is_read_as_beancount_reads_it(tmp_path: Path) -> None:
     assert sorted(ours) == sorted(theirs) and len(ours) > 150
 
 
+def test_the_journal_is_read_as_hledger_reads_it_and_cannot_be_edited_as_a_file(tmp_path: Path) -> None:
+    hledger = make_app("hledger")
+    if not hledger.installed:
+        pytest.skip("not installed: python -m environments.apps install hledger")
+
+    async def play() -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[int]]:
+        server = Server(hledger, tmp_path / "own")
+        await server.start()
+        try:
+            with open(server.state / JOURNAL, "a") as journal:
+                journal.write(AWKWARD_JOURNAL)
+            there = f"http://127.0.0.1:{server.port}"
+            said = json.loads(urllib.request.urlopen(f"{there}/transactions", timeout=60).read())
+            refused = [status(f"{there}/{page}/{JOURNAL}") for page in ("edit", "upload", "download")]
+            return said, hledger.records(server.state), refused
+        finally:
+            server.stop()
+
+    said, records, refused = asyncio.run(play())
+    ours = [
+        (one["date"], one["status"], one["code"], one["description"], one["postings"])
+        for one in records
+        if one["kind"] == "transaction"
+    ]
+    assert ours == [transaction_of(one) for one in said] and len(ours) > 130
+    assert all(code >= 400 for code in refused)
+
+
+def transaction_of(one: dict[str, Any]) -> tuple[str, ...]:
+    """A transaction as hledger-web's own interface gives it."""
+    marks = {"Unmarked": "", "Pending": "!", "Cleared": "*"}
+    legs = [
+        f"{posting['paccount']} {amount['aquantity']['floatingPoint']:.2f} {amount['acommodity']}"
+        for posting in one["tpostings"]
+        for amount in posting["pamount"]
+    ]
+    return one["tdate"], marks[one["tstatus"]], one["tcode"], one["tdescription"], ", ".join(sorted(legs))
+
+
 def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) -> None:
     def get(server: Server) -> str:
         return urllib.request.urlopen(app.address(f"http://127.0.0.1:{server.port}"), timeout=20).read().decode()
@@ -131,6 +188,34 @@ def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) 
 
     for pid in asyncio.run(play()):
         wait_until_gone(pid)
+
+
+def test_episodes_at_the_same_time_see_nothing_of_each_other(app: Application, tmp_path: Path) -> None:
+    words = ["-m", "benchmarks.apps", "--env_tasks", app.name, "--num_sessions", 2, "--num_episodes", 4]
+    command = [sys.executable, *map(str, words), "--output", str(tmp_path / "apps.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads((tmp_path / "apps.json").read_text())
+    assert said["faults"] == {} and said["unlike_seed"] == [] and said["compared"] == 2
+    assert sum(said["cpu_s"].values()) > 0 and said["most_mb"].keys() == {"applications", "browsers", "ours"}
+
+
+@pytest.mark.skipif(complaint() != "", reason=complaint())
+def test_its_server_runs_in_the_sandbox(app: Application, tmp_path: Path) -> None:
+    """All of its processes: what else a program may not do there is tried in test_sandbox.py."""
+
+    async def play() -> list[dict[str, str]]:
+        server = Server(app, tmp_path / "own")
+        await server.start()
+        try:
+            main = psutil.Process(server._process.pid)
+            statuses = [Path(f"/proc/{one.pid}/status").read_text() for one in (main, *main.children(recursive=True))]
+            return [dict(re.findall(r"(\w+):\s*(\S+)", status)) for status in statuses]
+        finally:
+            server.stop()
+
+    for status in asyncio.run(play()):
+        assert (status["NoNewPrivs"], status["Seccomp"], int(status["CapEff"], 16)) == ("1", "2", 0)
 
 
 def test_a_ledger_reaches_nothing_else_of_the_machine(tmp_path: Path) -> None:
@@ -181,8 +266,8 @@ def wait_until_gone(group: int) -> None:
 
 def disturb(app: Application, server: Server) -> None:
     """Change something behind its back."""
-    if app.name == "fava":
-        (server.state / LEDGER).write_text("2025-01-01 open Assets:Bank\n")
+    if app.name in LEDGERS:
+        (server.state / LEDGERS[app.name]).write_text("; nothing is left\n")
         return
     database, command = DISTURBANCES[app.name]
     with contextlib.closing(sqlite3.connect(server.state / database)) as connection, connection:

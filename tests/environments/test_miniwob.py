@@ -1,7 +1,7 @@
 """MiniWoB++: every task begins, the seed decides, and only the first end of an episode counts."""
 
 import asyncio
-import socket
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from common.errors import UserError
-from common.processes import free_port, served
+from common.processes import served
 from data.actions.action import Click
 from data.task import Task, move_sites, read_tasks
 from data.trajectory import read_trajectory
@@ -26,7 +26,6 @@ from environments.miniwob.abilities import doable, table
 from environments.miniwob.make_tasks import family
 from environments.miniwob.world import World
 from tests.conftest import ROOT
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not find_spec("miniwob"), reason="needs the package miniwob")
 
@@ -38,17 +37,10 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def policy(spawn: Any) -> str:
-    """The address of the scripted policy."""
-    port = free_port()
-    spawn("-m", "benchmarks.miniwob_policy", port)
-    wait_until(lambda: answers(port))
-    return f"http://127.0.0.1:{port}/predict"
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def expert(spawn: Any) -> str:
+    """The address of the expert."""
+    process = spawn("environments/miniwob/expert/server.py", "--port", 0, stdout=subprocess.PIPE)
+    return re.search(r"http://\S+", process.stdout.readline())[0]
 
 
 def page_of(name: str, seed: int, port: int) -> str:
@@ -95,15 +87,24 @@ def test_an_unknown_task_is_named() -> None:
         asyncio.run(World(env_tasks=("click-nothing",)).tasks())
 
 
-def collect(folder: Path, policy: str, *flags: str) -> subprocess.CompletedProcess:
+def collect(folder: Path, expert: str, *flags: str) -> subprocess.CompletedProcess:
     command = [sys.executable, "collection/run.py", "--env", "miniwob", "--headless", "--judge", "oracle"]
-    command += ["--api_localhost", policy, "--output_dir", str(folder), "--download_dir", str(folder / "downloads")]
+    command += [
+        "--api_base",
+        expert,
+        "--api_model",
+        "expert",
+        "--output_dir",
+        str(folder),
+        "--download_dir",
+        str(folder / "downloads"),
+    ]
     return subprocess.run([*command, *flags], cwd=ROOT, capture_output=True, text=True)
 
 
-def test_it_runs_as_a_command(policy: str, tmp_path: Path) -> None:
+def test_it_runs_as_a_command(expert: str, tmp_path: Path) -> None:
     tasks = ("click-button", "click-checkboxes", "click-color")
-    done = collect(tmp_path, policy, "--env_tasks", *tasks, "--env_seeds", "3", "4", "--max_iter", "8")
+    done = collect(tmp_path, expert, "--env_tasks", *tasks, "--env_seeds", "3", "4", "--max_iter", "8")
     assert done.returncode == 0, done.stderr
     for name in tasks[:2]:
         for seed in (3, 4):
@@ -129,8 +130,8 @@ def test_every_task_starts_and_its_seed_decides() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_the_scripted_policy_solves_thirty(policy: str, tmp_path: Path) -> None:
-    done = collect(tmp_path, policy, "--max_iter", "15")
+def test_the_expert_solves_thirty(expert: str, tmp_path: Path) -> None:
+    done = collect(tmp_path, expert, "--max_iter", "15")
     assert done.returncode == 0, done.stderr
     verdicts = [read_trajectory(path).outcome for path in tmp_path.glob("taskminiwob.*")]
     assert len(verdicts) == len(miniwob.task_names())

@@ -1,6 +1,7 @@
 """Other libraries, as their package index has them, drive our applications: each in an environment of its own.
 
-Slow, since they are installed. They share the library folder of this Python for what they may take from it.
+Slow, since they are installed: once, into a folder of the user's cache. They share the library folder of this Python
+for what they may take from it.
 """
 
 import json
@@ -15,10 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from environments.apps.application import make_app
+from common.files import locked
+from environments.apps.application import home, make_app
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+OPENENV, TRL, VERIFIERS_WITH_IT = (
+    ("openenv==0.10.0",),
+    ("trl==1.16.0", "openenv==0.10.0"),
+    ("verifiers[openenv]==0.4.0", "uv"),
+)
 APP, TASK = "roundup", "roundup.no-such-bug"
 EDIT = "roundup.rename-bug"
 
@@ -29,19 +36,25 @@ def installed() -> None:
         pytest.skip(f"not installed: python -m environments.apps install {APP}")
 
 
-def python_with(folder: Path, *packages: str) -> Path:
-    """A Python that has these packages, and for the rest ours."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = folder / "bin" / "python"
-    [place] = folder.glob("lib/python*/site-packages")
-    (place / "zz_ours.pth").write_text(sysconfig.get_path("purelib"))  # after its own
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+def python_with(*packages: str) -> Path:
+    """A Python that has these packages, and for the rest ours; made once."""
+    folder = home().with_name("libraries") / re.sub(r"\W+", "-", " ".join(packages))
+    python, mark = folder / "bin" / "python", folder / "whole"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        if not mark.exists():
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        [place] = folder.glob("lib/python*/site-packages")
+        (place / "zz_ours.pth").write_text(sysconfig.get_path("purelib"))  # after its own; pip takes from there, too
+        if not mark.exists():
+            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+            mark.touch()
     return python
 
 
-@pytest.fixture(scope="module")
-def openenv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return python_with(tmp_path_factory.mktemp("openenv"), "openenv")
+@pytest.fixture
+def openenv() -> Path:
+    return python_with(*OPENENV)
 
 
 Serve = Callable[..., str]
@@ -93,6 +106,8 @@ with GenericEnvClient(base_url=url).sync() as one, GenericEnvClient(base_url=url
     print("expert", expert(one, first))
     print("nothing done", other.step({"reply": "ANSWER; done"}).reward)  # it does not see what the first one did
     print("answered", other.state()["answer"], other.state()["step_count"])
+    after = one.step({"reply": "ANSWER; done"})
+    print("after the end", after.reward, after.done)  # it was paid already
     print("again", expert(other, other.reset(task=task)))
     print("put back", one.reset(task=task).observation["text"] == first.observation["text"])
     try:
@@ -113,15 +128,16 @@ def test_openenvs_client_plays_and_two_clients_share_nothing(serve: Serve, opene
         "expert 1.0",
         "nothing done 0.0",
         "answered done 1",
+        "after the end 0.0 True",
         "again 1.0",
         "put back True",
     ]
     assert "there is no task 'no-such-task'" in said[-2] and "the environment has no task: call reset" in said[-1]
 
 
-def test_trl_trains_on_it(serve: Serve, tmp_path: Path) -> None:
+def test_trl_trains_on_it(serve: Serve) -> None:
     url = serve(TASK, "--env_seeds", 0, 1, "--num_sessions", 8, "--max_steps", 3)
-    trl = python_with(tmp_path / "trl", "trl", "openenv")
+    trl = python_with(*TRL)
     flags = ("--base_url", url, "--tasks", f"{TASK}--0", f"{TASK}--1", "--max_steps", "3")
     said = run(trl, "", "examples/openenv/grpo_with_trl.py", *flags)
     assert said.count("rewards [") == 3 and "train_runtime" in said
@@ -134,7 +150,7 @@ VERIFIERS = """
 
 
 def test_verifiers_takes_an_episode(serve: Serve, spawn: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
-    python = python_with(tmp_path / "verifiers", "verifiers[openenv]", "uv")
+    python = python_with(*VERIFIERS_WITH_IT)
     weights = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
     policy = spawn("server/hf_online_server.py", "--model_name_or_path", weights, "--port", 0, stdout=subprocess.PIPE)
     address = re.search(r"http://\S+", policy.stdout.readline())[0].rstrip("/")
@@ -168,7 +184,7 @@ def put_chromium_where_playwright_looks(python: Path, folder: Path) -> None:
 
 
 def test_browsergym_takes_an_episode_with_its_own_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    python = python_with(tmp_path / "browsergym", "browsergym-core")
+    python = python_with("browsergym-core==0.14.3")
     put_chromium_where_playwright_looks(python, tmp_path / "browsers")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "browsers"))
     assert run(python, BROWSERGYM, TASK).splitlines() == ["0.0 (1.0, True) True True", "0.0 (0.0, True) True True"]

@@ -13,6 +13,7 @@ from collection.agent.loading import LoadedPolicy, load_policy
 from common import processes
 from common.errors import UserError
 from common.processes import listen, served
+from environments.sessions import Session, Sessions
 from tests.conftest import ROOT
 
 TASKS = ("Shop-price-test--000", "Forum-views-test--000")
@@ -64,6 +65,21 @@ def test_several_at_once_blocking_or_not(policy: LoadedPolicy) -> None:
             return [transition.truncated for transition in transitions]
 
     assert asyncio.run(go()) == [True, True]
+
+
+def test_a_session_of_a_server_pays_a_reward_once() -> None:
+    """Clients of OpenEnv add up rewards, and some step on after the end."""
+
+    async def play(session: Session) -> list[tuple[float, bool]]:
+        view = await session.reset(TASKS[0])
+        price = view.task.eval["reference_answers"]["must_include"][0]
+        steps = [await session.step(f"Thought: t\n\nAction: ANSWER; {price}") for _ in range(2)]
+        return [(step.reward, step.terminated) for step in steps]
+
+    with Sessions("sites", 1) as sessions:
+        session = sessions.open()
+        assert [asyncio.run(play(session)) for _ in range(2)] == [[(1.0, True), (0.0, True)]] * 2
+        session.close()
 
 
 def test_what_does_not_fit_is_one_line() -> None:

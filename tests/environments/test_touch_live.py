@@ -1,6 +1,7 @@
 """The phone in Chromium: fingers, keys, the screen that others may drive, and every family through the collector."""
 
 import asyncio
+import base64
 import io
 import re
 import subprocess
@@ -10,9 +11,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops
 
 import environments
+from common.background import run_in_background
 from common.processes import served
 from data.action_spaces import action_space
 from data.action_spaces.translate import Page, translate
@@ -114,6 +116,27 @@ def test_keys_text_and_what_they_leave(port: int, tmp_path: Path) -> None:
             assert [change["what"] for change in (await state(screen))["changes"]] == [names[3]]
 
     asyncio.run(go())
+
+
+_LINK = """() => { document.body.innerHTML = '<a href="/clock" target=_blank style="font-size: 60px">Elsewhere</a>' }"""
+
+
+def test_back_closes_what_a_link_opened_and_the_last_screen_is_kept() -> None:
+    with environments.make("touch", env_tasks=("clock-add",), action_space="appagent", max_steps=4) as env:
+        env.reset()
+        [phone] = env._inner.episodes
+        page = phone._environment.page
+        run_in_background(page.run(_LINK))
+        view, *_ = env.step("Thought: t\nAction: tap(1)\nSummary: s")
+        assert view.seen.url.endswith("/clock") and len(view.seen.tabs) == 2
+        view, *_ = env.step("Thought: t\nAction: back()\nSummary: s")
+        assert "Elsewhere" in view.seen.tree and view.seen.tabs == () and phone._environment.page is page
+        env.step("Thought: t\nAction: home()\nSummary: s")
+        view, _, _, truncated, info = env.step("Thought: t\nAction: back()\nSummary: s")
+        png = base64.b64decode(info["final_state"]["final_screen"]["png"])
+        with Image.open(io.BytesIO(png)) as kept, Image.open(io.BytesIO(view.seen.screenshot_png)) as seen:
+            assert truncated and kept.size == (412, 915)
+            assert ImageChops.difference(kept.convert("RGB"), seen.convert("RGB")).getbbox() is None
 
 
 @pytest.mark.slow

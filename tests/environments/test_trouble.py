@@ -92,6 +92,26 @@ def test_a_popup_is_put_into_pages_however_they_are_sent() -> None:
         assert with_popup(other, popup) == other
 
 
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        *(b"size\r\n</body>\r\n0\r\n\r\n", b"-7\r\n</body>\r\n0\r\n\r\n", b"\r\n</body>\r\n0\r\n\r\n"),
+        *(
+            b"7\r\n</body>\r\n",
+            b"9\r\n</body>\r\n0\r\n\r\n",
+            b"7\r\n</body>",
+            b"f" * 5000 + b"\r\n</body>",
+            b"</body>",
+            b"",
+        ),
+    ],
+)
+def test_a_page_whose_chunks_cannot_be_read_passes_as_it_is(chunks: bytes) -> None:
+    """A connection that ended here would look like an application that broke down."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+    assert with_popup(answer, b"<dialog open>x</dialog>") == answer
+
+
 class _Pages(BaseHTTPRequestHandler):
     asked: list[str] = []  # noqa: RUF012 - of the one test that uses it
 

@@ -1,5 +1,6 @@
 """Algorithms that learn online, side by side: which tasks, the table, and the whole from a small warm start."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from common.files import write_json
+from data.online_run import Group
 from data.task import read_tasks
 from tests.conftest import ROOT
 
@@ -39,6 +42,10 @@ def test_the_table_pairs_each_arm_with_the_warm_start(tmp_path: Path, capsys: py
         for n in (1, 2, 3, 4)
     ]
     (log / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for number in range(36):
+        group = Group(number, f"{compare.KINDS[number % 3]}-x--{number}", [0, 1], [float(number >= 18), None], [0, 0])
+        write_json(run / "trajectories" / f"group{number:06d}" / "group.json", dataclasses.asdict(group))
+    assert compare._mean_of_kinds(run) == [(0, 0.0), (36, 0.5)]
     start = {f"task-{n}": float(n < 2) for n in range(10)}
     learned = {f"task-{n}": float(n < 8) for n in range(10)}
     compare.show([compare.Arm("warm start", start, [0.2], []), compare.Arm("pae", learned, [0.8], [run])], tmp_path)

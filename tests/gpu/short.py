@@ -27,7 +27,7 @@ from elcano.console import console
 from tests.conftest import ROOT
 from tests.gpu import goals, host
 from tests.gpu.result import STOPPED, Result
-from tests.gpu.short_lines import Config, Line, lines, plan
+from tests.gpu.short_lines import Config, Line, chosen, plan
 
 LEAST_S = 15.0
 """A line is not begun with less time."""
@@ -40,7 +40,7 @@ _TEXT_END = 400  # characters of a failed command's last words
 def main(config: Config) -> int:
     """Say what will be done and what is missing, do it, write."""
     begin = time.monotonic()
-    chosen = _chosen(config)
+    wanted = chosen(config)
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0")
     os.environ["CUDA_VISIBLE_DEVICES"] = "" if config.cpu else visible.partition(",")[0]
     if not config.cpu and not torch.cuda.is_available():
@@ -50,9 +50,9 @@ def main(config: Config) -> int:
     path = config.output_dir / "gpu.json"
     results = _results_before(path, report)
     done = {name for name, one in results.items() if one.status == "pass" and one.commit == report["commit"]}
-    found = {line: [name for name in names if name not in done] for line, names in chosen.items()}
+    found = {line: [name for name in names if name not in done] for line, names in wanted.items()}
     undone = {line: names for line, names in found.items() if names}
-    _say_plan(config, report, list(undone), sorted(done))
+    _say_plan(config, report, undone, sorted(done))
 
     def keep(result: Result) -> None:
         results[result.name] = dataclasses.replace(result, commit=report["commit"])
@@ -62,12 +62,12 @@ def main(config: Config) -> int:
         write_json(path, {**report, "goals": goals.judged(results), "lines": lines})
 
     ends, end, left = begin, begin + config.budget_s, {}
-    for line, wanted in undone.items():
+    for line, names in undone.items():
         ends += line.limit_s
         alone = time.monotonic() + _REHEARSAL * line.limit_s * max(1.0, config.budget_s / Config.budget_s)
-        left[line] = _run(line, wanted, config, min(end, alone if config.cpu else ends), keep)
-    for line, wanted in left.items():
-        for name in _run(line, wanted, config, end, keep):
+        left[line] = _run(line, names, config, min(end, alone if config.cpu else ends), keep)
+    for line, names in left.items():
+        for name in _run(line, names, config, end, keep):
             if name not in results or results[name].status != "pass":  # of another commit: it stays
                 keep(Result(name, "skip", "no time was left"))
     for goal in goals.judged(results):
@@ -76,21 +76,7 @@ def main(config: Config) -> int:
     return int(any(result.status == "fail" for result in results.values()))
 
 
-def _chosen(config: Config) -> dict[Line, list[str]]:
-    """Lines, and which of their figures."""
-    known = lines(config)
-    names = {line.name for line in known} | {name for line in known for name in line.figures}
-    if unknown := set(config.only) - names:
-        told = ", ".join(line.name for line in known)
-        raise UserError(f"--only {' '.join(sorted(unknown))}: the lines are {told}; their rows are line.row")
-    found = {
-        line: [name for name in line.figures if not config.only or {line.name, name} & set(config.only)]
-        for line in known
-    }
-    return {line: figures for line, figures in found.items() if figures}
-
-
-def _say_plan(config: Config, report: dict[str, Any], undone: list[Line], done: list[str]) -> None:
+def _say_plan(config: Config, report: dict[str, Any], undone: dict[Line, list[str]], done: list[str]) -> None:
     gpus = ", ".join(gpu["name"] for gpu in report["host"]["gpus"]) or "no GPU: a rehearsal"
     versions = ", ".join(f"{name} {version}" for name, version in report["host"]["versions"].items())
     console.print(f"{gpus}; {versions}", soft_wrap=True)
@@ -101,22 +87,14 @@ def _say_plan(config: Config, report: dict[str, Any], undone: list[Line], done: 
 def _run(line: Line, names: list[str], config: Config, end: float, keep: Callable[[Result], None]) -> list[str]:
     """Measure the named figures until `end`, in one process more for each that fails; returns those left."""
     while names and end - (begin := time.monotonic()) >= LEAST_S:
-        command, output = _command(line, names, config), line.output(config)
-        output.unlink(missing_ok=True)
+        attempt = _Attempt(line, names, config, keep)
         try:
-            failure = _stopped_at(command, end - begin, config.output_dir / "logs" / f"{line.name}.log")
+            failure = _stopped_at(
+                attempt.command, end - begin, config.output_dir / "logs" / f"{line.name}.log", attempt
+            )
         except KeyboardInterrupt:
             failure = _INTERRUPTED
-        written = read_json(output) if output.exists() else None
-        found = {name: written.get(row) for name, row in _rows(names)} if line.rows and written else {names[0]: written}
-        known = {name: figures for name, figures in found.items() if figures is not None}
-        if not known:  # it failed, or took all of the time, at the first
-            known = {names[0]: {"error": failure or "wrote no figures"}}
-        told = shlex.join(command).replace(sys.executable, "python").replace(f"{ROOT}/", "")
-        seconds = round((time.monotonic() - begin) / len(known), 1)
-        for name, figures in known.items():
-            keep(_result(line, name, figures, "" if line.rows else failure, told, seconds))
-        names = [name for name in names if name not in known]
+        names = attempt.ended(failure)
         if failure == _INTERRUPTED:
             raise KeyboardInterrupt
         if failure.startswith(_AFTER):
@@ -124,15 +102,47 @@ def _run(line: Line, names: list[str], config: Config, end: float, keep: Callabl
     return names
 
 
-def _rows(names: list[str]) -> list[tuple[str, str]]:
-    """(name, its row)"""
-    return [(name, name.partition(".")[2]) for name in names]
+class _Attempt:
+    """One process of a line. Called while it runs, it keeps each row as soon as that is written: whatever ends all of
+    this then, what was measured is known."""
+
+    def __init__(self, line: Line, names: list[str], config: Config, keep: Callable[[Result], None]) -> None:
+        self.command, self._output = _command(line, names, config), line.output(config)
+        self._line, self._asked, self._left, self._keep = line, names, list(names), keep
+        self._since = time.monotonic()
+        self._output.unlink(missing_ok=True)
+
+    def __call__(self) -> None:
+        if self._line.rows and self._output.exists():
+            written = read_json(self._output)
+            for name in [name for name in self._left if _row(name) in written]:
+                self._add(name, written[_row(name)], "")
+
+    def ended(self, failure: str) -> list[str]:
+        """What is left to another process; of one that wrote nothing, the first figure failed."""
+        self()
+        if not self._line.rows and self._output.exists():
+            self._add(self._left[0], read_json(self._output), failure)
+        elif self._left == self._asked:
+            self._add(self._left[0], {"error": failure or "wrote no figures"}, "")
+        return self._left
+
+    def _add(self, name: str, figures: Any, failure: str) -> None:
+        now = time.monotonic()
+        told = shlex.join(self.command).replace(sys.executable, "python").replace(f"{ROOT}/", "")
+        self._keep(_result(self._line, name, figures, failure, told, round(now - self._since, 1)))
+        self._left.remove(name)
+        self._since = now
+
+
+def _row(name: str) -> str:
+    return name.partition(".")[2]
 
 
 def _command(line: Line, names: list[str], config: Config) -> list[str]:
     output = line.output(config)
     written: dict[str, Any] = {"output_dir": output.parent} if line.has_folder else {"output": output}
-    rows = {"rows": [row for _, row in _rows(names)]} if line.rows else {}
+    rows = {"rows": [_row(name) for name in names]} if line.rows else {}
     return [sys.executable, "-m", line.module, *_words(written | rows | line.arguments(config))]
 
 
@@ -150,8 +160,8 @@ def _result(line: Line, name: str, figures: Any, failure: str, command: str, sec
     return result
 
 
-def _stopped_at(command: list[str], limit_s: float, log: Path) -> str:
-    """Run it with everything that it starts; "" or why it failed."""
+def _stopped_at(command: list[str], limit_s: float, log: Path, look: Callable[[], None]) -> str:
+    """Run it with everything that it starts, and `look` every second; "" or why it failed."""
     log.parent.mkdir(exist_ok=True)
     environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     environment.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
@@ -167,14 +177,23 @@ def _stopped_at(command: list[str], limit_s: float, log: Path) -> str:
             preexec_fn=die_with_parent,
         )
         try:
-            code = process.wait(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            return f"{_AFTER} {limit_s:.0f} s"
+            if (code := _waited(process, limit_s, look)) is None:
+                return f"{_AFTER} {limit_s:.0f} s"
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return "" if code == 0 else f"exit code {code}: {log.read_text(errors='replace').strip()[-_TEXT_END:]}"
+
+
+def _waited(process: subprocess.Popen[bytes], limit_s: float, look: Callable[[], None]) -> int | None:
+    """Its exit code, or None of one that still runs."""
+    end = time.monotonic() + limit_s
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=min(left, 1.0))
+        look()
+    return None
 
 
 def _results_before(path: Path, report: dict[str, Any]) -> dict[str, Result]:

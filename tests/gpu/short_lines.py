@@ -1,11 +1,14 @@
 """The lines of `tests/gpu/short.py`, in their order: what each runs, for how long at most, and how its figures read."""
 
+import argparse
 import dataclasses
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.errors import UserError
 from tests.gpu import summaries
 from tests.gpu.missing import lacking
 
@@ -133,12 +136,26 @@ def _soak(flags: dict[str, Any]) -> Callable[[Config], dict[str, Any]]:
     return arguments
 
 
-def plan(config: Config, undone: list[Line]) -> list[str]:
+def chosen(config: Config) -> dict[Line, list[str]]:
+    """Lines, and which of their figures `--only` names."""
+    known = lines(config)
+    names = {line.name for line in known} | {name for line in known for name in line.figures}
+    if unknown := set(config.only) - names:
+        told = ", ".join(line.name for line in known)
+        raise UserError(f"--only {' '.join(sorted(unknown))}: the lines are {told}; their rows are line.row")
+    found = {
+        line: [name for name in line.figures if not config.only or {line.name, name} & set(config.only)]
+        for line in known
+    }
+    return {line: figures for line, figures in found.items() if figures}
+
+
+def plan(config: Config, undone: dict[Line, list[str]]) -> list[str]:
     """What is missing here, what will be done, and what is not expected to fit into the time."""
     missing, fitting, late, end = lacking(), [], [], 0.0
-    for line in undone:
+    for line, figures in undone.items():
         end += line.limit_s
-        rows = f"{len(line.rows)} rows, " if line.rows else ""
+        rows = f"{len(figures)} of {len(line.rows)} rows, " if line.rows else ""
         (fitting if end <= config.budget_s else late).append(f"{line.name} ({rows}by {end:.0f} s)")
     said = [f"missing: {', '.join(missing) or 'nothing'}; our own layers are measured"]
     space = shutil.disk_usage(config.scratch).free / 1e9
@@ -151,5 +168,24 @@ def plan(config: Config, undone: list[Line]) -> list[str]:
     return said
 
 
-if __name__ == "__main__":  # without the time that torch takes to load
-    print("\n".join(plan(Config(), lines(Config()))))
+def main(words: Sequence[str]) -> int:
+    """Say the plan before torch is loaded, and before the interpreter has what else reads flags."""
+    parser = argparse.ArgumentParser(
+        add_help=False, allow_abbrev=False, exit_on_error=False, argument_default=argparse.SUPPRESS
+    )
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--budget_s", type=float)
+    parser.add_argument("--only", nargs="+")
+    parser.add_argument("--output_dir", type=Path)
+    parser.add_argument("--scratch", type=Path)
+    try:
+        config = Config(**vars(parser.parse_known_args(words)[0]))
+        print("\n".join(plan(config, chosen(config))))
+    except (argparse.ArgumentError, UserError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

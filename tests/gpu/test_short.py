@@ -1,6 +1,7 @@
 """The nine minutes on one GPU: planned aloud, each line stopped at its second, what is done kept and not done again."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def line(name: str, says: str, limit_s: float = 60.0, rows: tuple[str, ...] = ()
 
 def measured(monkeypatch: pytest.MonkeyPatch, folder: Path, *lines: Line, **options: Any) -> tuple[int, dict[str, Any]]:
     """(exit code, {name: its line in gpu.json})"""
-    monkeypatch.setattr(short, "lines", lambda config: list(lines))
+    monkeypatch.setattr(short_lines, "lines", lambda config: list(lines))
     code = short.main(Config(cpu=True, output_dir=folder, **options))
     return code, {one["name"]: one for one in json.loads((folder / "gpu.json").read_text())["lines"]}
 
@@ -68,7 +69,7 @@ def test_rows_that_were_not_reached_come_in_the_time_that_is_left(
 ) -> None:
     """A process that is stopped behind its first row; the second row takes all of the time there is."""
 
-    def stopped(command: list[str], limit_s: float, log: Path) -> str:
+    def stopped(command: list[str], limit_s: float, log: Path, look: object) -> str:
         first, output = command[command.index("--rows") + 1], Path(command[command.index("--output") + 1])
         if first != "endless":
             output.write_text(json.dumps({first: {"figure": int(first)}}))
@@ -83,7 +84,7 @@ def test_rows_that_were_not_reached_come_in_the_time_that_is_left(
 def test_what_is_known_when_it_is_ended_from_outside_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def ended(command: list[str], limit_s: float, log: Path) -> str:
+    def ended(command: list[str], limit_s: float, log: Path, look: object) -> str:
         Path(command[command.index("--output") + 1]).write_text(json.dumps({"1": {"figure": 1}}))
         raise KeyboardInterrupt
 
@@ -99,6 +100,42 @@ def test_some_lines_leave_the_others_as_they_were(monkeypatch: pytest.MonkeyPatc
     again = measured(monkeypatch, tmp_path, line("good", "1"), line("bad", "2"), lines[2], only=("bad", "rows.1"))[1]
     assert again["bad"]["status"] == "pass" and again["rows.error"] == found["rows.error"]
     assert list(again) == list(found)
+
+
+def test_a_row_is_kept_while_the_next_one_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine that is lost half way has written what it measured."""
+
+    def look(command: list[str], limit_s: float, log: Path, look: Callable[[], None]) -> str:
+        output = Path(command[command.index("--output") + 1])
+        for rows in ({}, {"1": {"figure": 1}}, {"1": {"figure": 1}, "2": {"figure": 2}}):
+            output.write_text(json.dumps(rows))
+            look()
+            seen.append(
+                [one["name"] for one in json.loads((tmp_path / "gpu.json").read_text())["lines"]] if rows else []
+            )
+        return ""
+
+    seen: list[list[str]] = []
+    monkeypatch.setattr(short, "_stopped_at", look)
+    measured(monkeypatch, tmp_path, line("rows", "rows", rows=("1", "2")))
+    assert seen == [[], ["rows.1"], ["rows.1", "rows.2"]]
+
+
+def test_it_looks_at_the_rows_while_a_line_runs(tmp_path: Path) -> None:
+    looked: list[bool] = []
+    assert short._stopped_at(["sleep", "1.5"], 60, tmp_path / "line.log", lambda: looked.append(True)) == ""
+    assert looked
+
+
+def test_the_plan_at_once_is_of_what_was_asked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    flags = ["--cpu", "--budget_s", "100", "--only", "ceilings", "serving.ours_64", "--output_dir", str(tmp_path)]
+    assert short_lines.main(flags) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "lines, each until its second at most: ceilings (by 20 s)",
+        "in time that these leave, or when started again: serving (1 of 6 rows, by 145 s)",
+    ]
+    assert short_lines.main(["--only", "rowing"]) == 2
+    assert capsys.readouterr().err.startswith("error: --only rowing: the lines are ceilings")
 
 
 def test_weights_that_a_fresh_machine_lacks_are_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -160,7 +197,7 @@ def test_an_unknown_line_is_refused(tmp_path: Path) -> None:
 
 def test_every_line_runs_a_module_that_is_there(tmp_path: Path) -> None:
     for config in (Config(cpu=True, output_dir=tmp_path), Config(output_dir=tmp_path)):
-        for one in short.lines(config):
+        for one in short_lines.lines(config):
             assert (short.ROOT / f"{one.module.replace('.', '/')}.py").exists() or one.module == "tests.gpu"
             assert one.arguments(config) is not None
 
@@ -182,7 +219,7 @@ def test_what_is_planned_fits_into_the_time(tmp_path: Path) -> None:
     """The rows that nobody promised come last, and are told apart."""
     *promised, extra = short_lines.lines(Config())
     assert sum(one.limit_s for one in promised) <= Config().budget_s
-    said = short_lines.plan(Config(scratch=tmp_path), short_lines.lines(Config()))
+    said = short_lines.plan(Config(scratch=tmp_path), short_lines.chosen(Config()))
     assert [text.split(":")[0] for text in said] == [
         *("missing", "weights", "lines, each until its second at most"),
         "in time that these leave, or when started again",
@@ -200,14 +237,14 @@ def test_a_small_shared_memory_is_told_and_not_taken(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(short_lines.shutil, "disk_usage", Usage)
     assert short_lines.place_for_weights(*space, tmp_path / "absent") == tmp_path
-    said = short_lines.plan(Config(scratch=tmp_path / "shm"), [])[1]
+    said = short_lines.plan(Config(scratch=tmp_path / "shm"), {})[1]
     assert said.endswith("which has 0 GB, and 50 are wanted: give another --scratch")
 
 
 def test_the_predictions_are_those_of_the_docs_and_of_lines_that_there_are() -> None:
     assert floors.markdown() in (ROOT / "docs" / "howto" / "gpu.md").read_text()
     names = {name.split("`")[1] for name, _ in floors.table()}
-    assert names <= {name for one in short.lines(Config()) for name in one.figures}
+    assert names <= {name for one in short_lines.lines(Config()) for name in one.figures}
 
 
 def test_a_figure_is_read_as_a_share_of_the_depth_that_ran() -> None:
@@ -221,7 +258,7 @@ def test_a_figure_is_read_as_a_share_of_the_depth_that_ran() -> None:
 
 def test_memory_that_runs_out_is_told() -> None:
     found = {"replies": 24, "crossed": 0, "wrong_version": 1, "errors": 0, "reloads": 2, "out_of_memory": 3}
-    soaked = next(one for one in short.lines(Config()) if one.name == "out_of_memory")
+    soaked = next(one for one in short_lines.lines(Config()) if one.name == "out_of_memory")
     assert soaked.summary(found | {"asked_again": 1}).startswith(
         "24 replies, 1 wrong, 2 reloads; memory ran out 3 times"
     )

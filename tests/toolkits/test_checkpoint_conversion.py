@@ -13,8 +13,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from common.errors import UserError
 from tests import tiny
 from tests.conftest import ROOT
+from tests.toolkits.checkpoints import convert
 
 SCRIPTS = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2"
 
@@ -76,7 +78,7 @@ def test_bf16_is_rounded_once_and_an_older_result_replaced(
     (tmp_path / "hf").mkdir()
     (tmp_path / "hf" / "config.json").touch()
     (tmp_path / "hf" / "model-00002-of-00002.safetensors").touch()
-    run("mg2hf.sh", megatron["tied"] / "release", tmp_path / "hf", dtype="bf16")
+    convert("mg2hf", megatron["tied"] / "release", tmp_path / "hf", dtype="bf16")
     before, after = (load_file(folder / "model.safetensors") for folder in (policies["tied"], tmp_path / "hf"))
     assert all(before[key].bfloat16().equal(after[key]) for key in before)
     assert json.loads((tmp_path / "hf" / "config.json").read_text())["dtype"] == "bfloat16"
@@ -101,9 +103,10 @@ def test_an_output_layer_of_its_own_is_not_taken_for_tied(policies: dict[str, Pa
     weights = load_file(folder / "model.safetensors")
     head = weights["model.text_model.embed_tokens.weight"].clone()
     save_file({**weights, "lm_head.weight": head}, folder / "model.safetensors", metadata={"format": "pt"})
-    run("hf2mg.sh", folder, tmp_path / "mg")
+    convert("hf2mg", folder, tmp_path / "mg")
     save_file({**weights, "lm_head.weight": 2 * head}, folder / "model.safetensors", metadata={"format": "pt"})
-    assert "lm_head.weight is not the word embedding" in run("hf2mg.sh", folder, tmp_path / "other", exit_code=2)
+    with pytest.raises(UserError, match=r"lm_head\.weight is not the word embedding"):
+        convert("hf2mg", folder, tmp_path / "other")
 
 
 def test_what_is_not_a_checkpoint_is_refused(policies: dict[str, Path], tmp_path: Path) -> None:
@@ -111,13 +114,15 @@ def test_what_is_not_a_checkpoint_is_refused(policies: dict[str, Path], tmp_path
     other.mkdir()
     (other / "config.json").write_text('{"model_type": "blip"}')
     (other / "model.safetensors").touch()
-    for script, load_path, message in (
-        ("hf2mg.sh", tmp_path / "nowhere", "nowhere: no such checkpoint folder"),
-        ("hf2mg.sh", other, "model_type is 'blip'"),
-        ("mg2hf.sh", policies["tied"], "not a Megatron checkpoint"),
+    output = run("hf2mg.sh", tmp_path / "nowhere", tmp_path / "out", exit_code=2)
+    assert "nowhere: no such checkpoint folder" in output and len(output.splitlines()) == 1
+    for direction, load_path, message in (
+        ("hf2mg", other, "model_type is 'blip'"),
+        ("mg2hf", policies["tied"], "not a Megatron checkpoint"),
     ):
-        output = run(script, load_path, tmp_path / "out", exit_code=2)
-        assert message in output and len(output.splitlines()) == 1
+        with pytest.raises(UserError, match=message):
+            convert(direction, load_path, tmp_path / "out")
         assert not (tmp_path / "out").exists()
     (other / "config.json").rename(other / "notes.json")
-    assert "exists and is no checkpoint" in run("hf2mg.sh", policies["tied"], other, exit_code=2)
+    with pytest.raises(UserError, match="exists and is no checkpoint"):
+        convert("hf2mg", policies["tied"], other)

@@ -16,7 +16,10 @@ import pytest
 from pyarrow import parquet
 
 from common.errors import UserError
-from tests.toolkits.research_fixtures import RESEARCH, example, mind2web_rows, pictures, png, tfrecord
+from tests.toolkits.research import RESEARCH
+from tests.toolkits.research.screens import pictures, png
+from tests.toolkits.research.tf_records import example, tfrecord
+from tests.toolkits.research.websites import mind2web_rows
 from toolkits import import_data
 
 Case = tuple[str, Callable[[Path], str]]  # the format, and what writes its file

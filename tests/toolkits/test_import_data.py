@@ -17,7 +17,7 @@ from data.trajectory import list_trajectories, read_trajectory
 from tests.toolkits.trajectories import screenshot
 from toolkits import convert_to_tar_data, convert_trajectories_to_json
 from toolkits.import_data import Config, main
-from toolkits.readers.torch_file import plain, read_torch_file
+from toolkits.readers.reading.torch_file import plain, read_torch_file
 
 
 def images(folder: Path, count: int) -> Path:

@@ -15,7 +15,7 @@ from common.files import read_json
 from tests.toolkits.trajectories import screenshot
 from toolkits import convert_to_tar_data
 from toolkits.import_data import Config, main
-from toolkits.readers.torch_file import as_array, plain, read_torch_file
+from toolkits.readers.reading.torch_file import as_array, plain, read_torch_file
 from training.critics.feature_critic import FeatureCriticConfig
 from training.critics.feature_critic import main as fit
 from training.critics.make_columns import MakeColumnsConfig

@@ -17,7 +17,7 @@ from data.shards.shard import Sample, write_shards
 from tests import tiny
 from tests.toolkits.foreign_folders import FOREIGN
 from tests.toolkits.interchange import ALL_OUT, export, write_samples
-from tests.toolkits.research_fixtures import RESEARCH
+from tests.toolkits.research import RESEARCH
 from tests.toolkits.test_mix_data import picture, step
 from tests.toolkits.test_mix_data import write_samples as write_few
 from tests.training.test_foreign_tars import own

@@ -12,11 +12,15 @@ import pytest
 from PIL import Image
 
 from common.errors import UserError
-from data.shards.mix_file import mix_digest, read_mix
+from data.shards.mix_file import mix_digest, read_mix, shards_of_mix
 from data.shards.shard import Sample, read_manifest, read_shard
 from tests.conftest import ROOT
-from tests.toolkits.research_fixtures import RESEARCH
-from toolkits import mix_data
+from tests.toolkits.research import RESEARCH
+from tests.toolkits.trajectories import write_trajectory
+from toolkits import convert_to_tar_data as tar_tool
+from toolkits import convert_trajectories_to_json as samples_tool
+from toolkits import import_data, mix_data
+from toolkits.samples.sources import Source, open_samples
 
 
 def picture(path: Path, number: int, kind: str = "PNG") -> None:
@@ -91,6 +95,38 @@ def test_duplicates_caps_filters_and_weights(tmp_path: Path, capsys: pytest.Capt
     made_at = (tmp_path / "shards" / "manifest.json").stat().st_mtime_ns
     mix_data.main(mix_data.Config(str(tmp_path / "mix.toml"), str(tmp_path / "shards")))
     assert (tmp_path / "shards" / "manifest.json").stat().st_mtime_ns == made_at  # the same: nothing is done
+
+
+def test_a_picture_that_changes_makes_it_anew(tmp_path: Path) -> None:
+    """One of an `image_dir` that the mix names; what else lies there counts nothing."""
+    (tmp_path / "seen").mkdir()
+    write_samples(tmp_path / "seen", "a", [(step(1), 1, "Click [1]")])
+    (tmp_path / "seen" / "a.json").rename(tmp_path / "a.json")
+    file = tmp_path / "mix.toml"
+    file.write_text('[[source]]\npath = "a.json"\nimage_dir = "seen"\n')
+    before = shards_of_mix(file)
+    (tmp_path / "seen" / "note.txt").write_text("x")
+    assert shards_of_mix(file) == before
+    picture(tmp_path / "seen" / "1.png", 2)
+    assert shards_of_mix(file) != before
+
+
+def test_a_site_is_the_same_of_trajectories_and_of_their_shards(tmp_path: Path) -> None:
+    """Of our own by their ids, of imported ones by where their task begins."""
+    write_trajectory(tmp_path / "ours", "Shop--3")
+    (tmp_path / "set").mkdir()
+    files = tuple(str(tmp_path / "set" / file) for file in RESEARCH["fara"](tmp_path / "set"))
+    theirs = {"result_dir": str(tmp_path / "theirs"), "action_space": "openwebrl"}
+    import_data.main(import_data.Config("fara", files, str(tmp_path / "set"), **theirs))
+    for name, sites in (("ours", {"Shop"}), ("theirs", {"shop.example"})):
+        samples, images = str(tmp_path / f"{name}.json"), str(tmp_path / f"{name}-images")
+        made = {"result_dir": str(tmp_path / name), "image_dir": images, "save_json_file": samples, "num_workers": 1}
+        samples_tool.main(samples_tool.Config(**made, only_success=False))
+        shards = str(tmp_path / f"{name}-shards")
+        tar_tool.main(tar_tool.Config((samples,), (images,), shards, num_workers=1))
+        for path in (tmp_path / name, Path(samples), Path(shards)):
+            source = Source(path, image_dir=Path(images))
+            assert {found.site for found in open_samples(source, tmp_path)} == sites
 
 
 def test_pictures_that_look_alike_and_splits_that_stay_apart(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 from tests.hugging_face import Reference
 from tests.toolkits.trajectories import write_trajectory
 from toolkits.process_data import Config, main
-from toolkits.readers.webrl import read_webrl
+from toolkits.readers.logs.webrl import read_webrl
 from toolkits.trajectories.replay import in_window, one_success_per_task
 from toolkits.trajectories.rollouts import read_trace
 

@@ -1,6 +1,7 @@
 """The field's sets of demonstrations become canonical actions, which any action space says; what none can is told."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from data.actions.screen import Screen
 from data.samples.turn_samples import samples_of
 from data.trajectory import Trajectory, list_trajectories, read_trajectory
 from tests.tiny import qwen3_vl
-from tests.toolkits.research_fixtures import FARA_SIZE, RESEARCH, SIZE, TASK, pictures
+from tests.toolkits.research import RESEARCH
+from tests.toolkits.research.screens import SIZE, TASK, pictures
+from tests.toolkits.research.websites import FARA_SIZE
 from tests.training.conftest import train
 from toolkits import convert_action_space, import_data
 from toolkits import convert_to_tar_data as tar_tool
@@ -39,10 +42,19 @@ def scroll(right: float, down: float, *at: list[float]) -> list[Action]:
     return [("ScrollAt", list(at), {"right": right, "down": down, **({} if at else {"at": None})})]
 
 
+def long_press(x: float, y: float) -> list[Action]:
+    return [("DragAt", [[x, y], [x, y]], {})]
+
+
+def open_app(name: str) -> list[Action]:
+    return [("GoTo", [], {"url": f"app:{name}"})]
+
+
 def answer(content: str) -> list[Action]:
     return [("Answer", [], {"content": content})]
 
 
+HOME: list[Action] = [("Restart", [], {})]
 EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     "multimodal_mind2web": {
         TASK: [
@@ -64,9 +76,11 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     },
     "android_control": {
         TASK: [
+            open_app("Shop"),
             click(60, 60),
             write("blue lamp"),
             scroll(0, 200 / 3),
+            long_press(1, 2),
             [("GoBack", [], {})],
             [("Wait", [], {})],
         ],
@@ -89,11 +103,12 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
     },
     "aitw": {
         TASK: [click(50, 50), write("lamp"), answer("failure")],
-        "Open the menu.": [scroll(0, 50, [100, 75]), answer("success"), [("GoBack", [], {})]],
+        "Open the menu.": [scroll(0, 50, [100, 75]), HOME, answer("success"), [("GoBack", [], {})]],
     },
     "os_genesis": {
         TASK: [
             click(60, 60),
+            long_press(1, 2),
             scroll(0, 200 / 3),
             write("blue lamp", [60, 60], enter=True),
             answer("success"),
@@ -118,7 +133,14 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
         "Look for a lamp.": [click(720, 450)],
     },
     "gui_odyssey": {
-        TASK: [click(50, 50, element=2), scroll(0, 60, [100, 80]), write("blue lamp"), answer("success")],
+        TASK: [
+            click(50, 50, element=2),
+            scroll(0, 60, [100, 80]),
+            write("blue lamp"),
+            HOME,
+            long_press(0.2, 0.2),
+            answer("success"),
+        ],
     },
     "weblinx": {
         TASK: [
@@ -145,15 +167,12 @@ EXPECTED: dict[str, dict[str, list[list[Action]]]] = {
 """By set and task: of each step that can be said, what was done. Written by hand from the fixtures."""
 TOLD = {
     "multimodal_mind2web": "steps of HoverAt (1), steps that the set counts and these files do not hold (2)",
-    "aguvis": "steps of mobile.open_app (1)",
-    "android_control": "episodes without a step that can be said (1), steps of long_press (1), steps of open_app (1)",
+    "aguvis": "steps of open_app (1)",
+    "android_control": "episodes without a step that can be said (1)",
     "os_atlas": "episodes without a step that can be said (1), steps of a point outside of its screenshot (1)",
     "agentnet": "steps of os.system (1), steps of pyautogui.keyDown (1)",
-    "aitw": "steps of home (1)",
     "weblinx": "load that a click brought about (1), steps of paste (1), words of the navigator before the end (1)",
     "playwright_trace": "steps of click that failed (1), steps of fill at a place that is not told (1)",
-    "gui_odyssey": "steps of LONG_PRESS (1), steps of home (1)",
-    "os_genesis": "steps of long_press (1)",
     "os_genesis_web": "steps of hover (1)",
     "fara": "steps of pause_and_memorize_fact (1)",
 }
@@ -222,10 +241,11 @@ def test_elements_are_said_by_number_and_kept_with_their_page(tmp_path: Path, ca
 
 
 SAID = {
-    "qwen_computer_use": (4, 6, 4, 2),
-    "openwebrl": (4, 5, 4, 2),
-    "ui_tars": (4, 6, 3, 2),
-    "webgym": (2, 5, 2, 2),
+    "qwen_computer_use": (4, 7, 4, 2),
+    "openwebrl": (4, 7, 4, 2),
+    "ui_tars": (4, 7, 3, 2),
+    "webgym": (3, 6, 2, 2),
+    "androidworld": (3, 8, 2, 2),
     "webvoyager": (3, 4, 2, 0),
     "webrl": (3, 4, 2, 0),
 }
@@ -361,3 +381,34 @@ def test_what_came_before_a_step_is_told(tmp_path: Path) -> None:
     import_data.main(import_data.Config("aguvis", (str(tmp_path / "x.json"),), str(tmp_path), result_dir=results))
     [folder] = list_trajectories(results)
     assert read_trajectory(folder).steps[0].feedback == "Previous actions:\nStep 1: Open the shop."
+
+
+MISSING = {
+    "aguvis": ("coat/7_1.jpg", {"the lamp": 1, "the menu": 1}),
+    "aitw": ("general/1_1.png", {"Open the menu.": 4}),
+    "android_control": ("7_0.png", {TASK: 7}),
+    "fara": ("runs/shop_1/screenshot1.png", {"Look for a lamp.": 1}),
+    "os_genesis": ("0.png", {TASK: 2}),
+}
+"""A screenshot that is lost, and the steps of the tasks that are read all the same."""
+
+
+@pytest.mark.parametrize("name", [*MISSING, "agentnet", "gui_odyssey"])
+def test_a_screenshot_that_is_not_there_costs_its_episode_alone(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Those of one episode alone have nothing left, which is said."""
+    folder, results = tmp_path / "set", tmp_path / "results"
+    folder.mkdir()
+    files = tuple(str(folder / file) for file in RESEARCH[name](folder))
+    lost, kept = MISSING.get(name) or (next(folder.glob("*.png")).name, {})
+    (folder / lost).unlink()
+    config = import_data.Config(name, files, str(folder), result_dir=str(results), action_space=space_of(name))
+    if kept:
+        import_data.main(config)
+        read = [read_trajectory(one) for one in list_trajectories(results)]
+        assert Counter(one.ques for one in read for _ in one.steps) == kept
+    else:
+        with pytest.raises(UserError, match="no trajectories"):
+            import_data.main(config)
+    assert "episodes of which a screenshot is not there (1)" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import UserError
 from common.files import read_records
-from toolkits.readers import stream
+from toolkits.readers.reading import stream
 
 RECORDS = [{"a": "x" * 30, "b": [1, {"c": "é]}"}]}, 12345678901234567890, "[,]", {}, {"n": 1.5e10}, None]
 TEXTS = {

@@ -26,7 +26,9 @@ from training.modules.kernels import Installed, Kernels, check_context_parallel,
 
 STAND_INS = ROOT / "tests" / "training" / "stand_ins"
 TE, APEX, OTHER_APEX = "transformer_engine", "apex", "other_apex"
-COMBINATIONS = [(), (APEX,), pytest.param((OTHER_APEX,), marks=pytest.mark.slow), (TE,), (TE, APEX)]
+TE_ALONE = pytest.param((TE,), marks=pytest.mark.slow)
+"""What it lacks beside apex is one choice, which `test_transformer_engine_alone_fuses_no_accumulation` sees."""
+COMBINATIONS = [(), (APEX,), pytest.param((OTHER_APEX,), marks=pytest.mark.slow), TE_ALONE, (TE, APEX)]
 
 
 def environment(*packages: str) -> dict[str, str]:
@@ -109,7 +111,7 @@ def test_every_choice_computes_the_same_from_the_same_checkpoint(run: Any, packa
     assert abs(made["losses"][0] - made["losses"][1]) > 1e-3, "packed samples do not see each other"
 
 
-@pytest.mark.parametrize("packages", [(), (TE,), (APEX,), (TE, APEX)])
+@pytest.mark.parametrize("packages", [(), TE_ALONE, (APEX,), (TE, APEX)])
 @pytest.mark.parametrize("optimizer", ["plain", "distributed"])
 def test_an_optimizer_resumes_as_it_was_saved(run: Any, packages: tuple[str, ...], optimizer: str) -> None:
     """Steps and moments; PyTorch's Adam counts steps by parameter, TransformerEngine's and apex's by group."""
@@ -216,6 +218,12 @@ def test_transformer_engine_can_be_left_alone_or_insisted_on(looks: dict[tuple[s
 def test_another_package_called_apex_is_left_alone(looks: dict[tuple[str, str], str]) -> None:
     found = looks[OTHER_APEX, "auto"]
     assert "apex_adam=False" in found and "apex (not NVIDIA's, or built without its CUDA extensions)" in found
+
+
+@pytest.mark.parametrize("cell", ["plain", "adapters", "fp32"])
+def test_transformer_engine_alone_fuses_no_accumulation(cell: str) -> None:
+    found = Installed(gpu=True, flash=True, transformer_engine="2.10.0")
+    assert vars(choose(found, cell != "fp32", 16, adapters=cell == "adapters")) == expected((TE,), cell)
 
 
 def test_older_gpus_have_no_flash_attention() -> None:

@@ -215,7 +215,7 @@ def test_every_algorithm_learns_from_groups_as_they_come(
     algorithm: str, options: dict[str, object], recorded: Path, megatron: Path, tmp_path: Path
 ) -> None:
     folder = copy_of(recorded, tmp_path / "run")
-    Trainer(folder, megatron, algorithm=algorithm, num_versions=2, **options).finish()
+    ForkedTrainer(folder, megatron, algorithm=algorithm, num_versions=2, **options).finish()
     lines = metrics(folder)
     assert list(lines) == [1, 2] and all(line["samples"] > 0 and line["grad_norm"] > 0 for line in lines.values())
     assert lines[1]["logprob_difference"] < 2e-3
@@ -248,17 +248,17 @@ def test_rollouts_of_another_policy_are_refused_in_one_line(recorded: Path, mega
         for line in lines:
             line["logprobs"] = [logprob - 0.5 for logprob in line["logprobs"]]
         steps.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    output = Trainer(folder, megatron, max_logprob_difference=0.1).finish(2)
+    output = Trainer(folder, megatron, max_logprob_difference=0.1).finish(2)  # torchrun prints what a rank says
     assert re.search(r"^error: log-probabilities of trainer and server differ by (0\.49|0\.5)", output, re.M), output
     assert "Traceback" not in output and not read_fates(OnlineRun(folder).learned)
 
 
 def test_what_cannot_be_learned_online_is_refused_before_ranks_start(recorded: Path, megatron: Path) -> None:
-    output = Trainer(recorded, megatron, lora_rank=4, freeze_vision="false").finish(2)
+    output = ForkedTrainer(recorded, megatron, lora_rank=4, freeze_vision="false").finish(2)
     assert "LORA_RANK: adapters alone are published" in output
-    output = Trainer(recorded, megatron, algorithm="digiq").finish(2)
+    output = ForkedTrainer(recorded, megatron, algorithm="digiq").finish(2)
     assert "is not learned online" in output
-    output = Trainer(recorded, megatron, algorithm="digirl", critic="td").finish(2)
+    output = ForkedTrainer(recorded, megatron, algorithm="digirl", critic="td").finish(2)
     assert "asks for instruction_value, which CRITIC=td does not make" in output
 
 

@@ -31,11 +31,16 @@ class Toy:
         self.several = several.with_columns(fitted_q(several))
         ones = [{"weight": np.ones(len(one.keys))} for one in plain.trajectories]
         self.imitation = self.world.success(train(self.policy, algorithms.load("sft"), plain, ones))
+        self._found: dict[tuple[str, str], float] = {}
 
     def success(self, name: str, options: str) -> float:
-        algorithm = algorithms.load(name, options)
-        data: Rollouts = self.several if algorithm.takes_candidates else self.plain
-        return self.world.success(train(self.policy, algorithm, data, algorithm.columns(data.trajectories)))
+        """Of what it makes of the rollouts; each is trained once."""
+        if (name, options) not in self._found:
+            algorithm = algorithms.load(name, options)
+            data: Rollouts = self.several if algorithm.takes_candidates else self.plain
+            learned = train(self.policy, algorithm, data, algorithm.columns(data.trajectories))
+            self._found[name, options] = self.world.success(learned)
+        return self._found[name, options]
 
 
 @pytest.fixture(scope="module")

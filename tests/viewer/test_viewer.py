@@ -14,6 +14,7 @@ from PIL import Image
 from pyarrow import parquet
 from starlette.testclient import TestClient
 
+from common.files import write_json
 from data.actions.point_action import ActionRecord, ClickAt, Write
 from data.actions.screen import REL1000, Point, Screen
 from data.conversation import StepText, build_conversation
@@ -191,6 +192,32 @@ def test_what_was_done_by_coordinates_is_told_with_its_place(tmp_path: Path, ope
     told = json.loads(answers.answer("trajectory", {"set": "r/.", "name": folder.name}))["steps"][0]
     assert told["places"] == [[[0.25, 0.25]]] and told["thought"] == "I click and type."
     assert told["action"].startswith("ClickAt (256, 192) button=left") and "; Write content=lamp" in told["action"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "labels", "place"),
+    [
+        ("Action: tap(5)", [5], [[0.5, 0.1]]),
+        ('Action: swipe(5, "up", "medium")', [5], [[0.5, 0.1 + 1 / 3], [0.5, 0]]),
+        ('Action: swipe(-1, "up", "medium")', [], [[0.5, 0.5 + 1 / 3], [0.5, 0.5 - 1 / 3]]),
+        ("Action: home()", [], None),
+        ("Action: tap(6)", [6], None),  # which lies below the screen
+    ],
+)
+def test_a_finger_on_a_numbered_element_is_drawn(
+    reply: str, labels: list[int], place: list | None, tmp_path: Path, opened: Opened
+) -> None:
+    folder = write_trajectory(tmp_path / "r", "Phone--1", num_steps=1)
+    write_json(folder / "boxes1.json", {"5": [100, 60, 200, 60], "6": [0, 1000, 400, 60]})
+    summary = json.loads((folder / "trajectory.json").read_text())
+    summary["provenance"] = {"action_space": "appagent", "touch": True, "viewport": [400, 900]}
+    (folder / "trajectory.json").write_text(json.dumps(summary))
+    step = json.loads((folder / "steps.jsonl").read_text()) | {"reply": f"Thought: I see it.\n{reply}"}
+    (folder / "steps.jsonl").write_text(json.dumps(step) + "\n")
+    told = json.loads(opened(tmp_path / "r").answer("trajectory", {"set": "r/.", "name": folder.name}))["steps"][0]
+    assert told["labels"] == labels
+    flat = [share for one in told["places"] for point in one for share in point]
+    assert flat == pytest.approx([share for point in place or [] for share in point], abs=0.002)
 
 
 def test_one_trajectory_is_exported_as_a_page_and_a_gif_that_marks_where_it_acted(

@@ -251,7 +251,7 @@ def _write_peft(
             "leave --lora apart out"
         )
     base = str(config.base_path or config.load_path)
-    write_peft_adapter(adapter, folder, source.family, source.config, base, dtype, narrowing)
+    write_peft_adapter(adapter, folder, source.family, base, dtype, narrowing)
 
 
 def _write_megatron(

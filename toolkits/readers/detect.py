@@ -7,9 +7,9 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_object
 from toolkits.readers.detect_sets import set_of_file, set_of_folder, set_of_record
-from toolkits.readers.released_tar import is_released
-from toolkits.readers.steps import text_of
-from toolkits.readers.stream import stream_records
+from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.steps import text_of
+from toolkits.readers.reading.stream import stream_records
 
 _ENDINGS = {
     **dict.fromkeys((".parquet", ".arrow"), "hf"),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolkits.readers.steps import text_of
+from toolkits.readers.reading.steps import text_of
 
 _CALLS = ("pyautogui.", "mobile.", "browser.", "terminate(", "answer(")
 _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [

@@ -2,7 +2,7 @@
 
 A reader of samples gives records one by one: `read(file, image_dir, round_id)`. A reader of trajectories writes their
 folders: `write(file, image_dir, out_dir, tries)`. A new one is a line here. Sets of demonstrations give episodes of
-canonical actions, which any action space can say: those are lines of toolkits/readers/research_sets.py.
+canonical actions, which any action space can say: those are lines of readers/research/research_sets.py.
 """
 
 import dataclasses
@@ -11,27 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from common.shown.tables import markdown_table
-from toolkits.readers.adp import import_adp
-from toolkits.readers.agentlab import import_agentlab
-from toolkits.readers.atif import import_atif
-from toolkits.readers.browser_use import import_browser_use
-from toolkits.readers.conversations_file import read_conversations
-from toolkits.readers.devtools_recorder import import_devtools_recorder
-from toolkits.readers.digirl import import_digirl, read_digirl
-from toolkits.readers.energon import read_energon
-from toolkits.readers.folders import Tries
-from toolkits.readers.llava import read_llava
-from toolkits.readers.mind2web import import_mind2web
-from toolkits.readers.online_mind2web import import_online_mind2web
-from toolkits.readers.openai_cua import import_openai_cua
-from toolkits.readers.pae import import_pae
-from toolkits.readers.released_tar import read_released_tar
-from toolkits.readers.research_sets import SETS, ResearchSet
-from toolkits.readers.rows import read_rows_file
-from toolkits.readers.visualwebarena import import_visualwebarena
-from toolkits.readers.webdataset_tar import read_webdataset
-from toolkits.readers.webrl import read_webrl
-from toolkits.readers.webrl_traces import import_webrl_traces
+from toolkits.readers.interchange.adp import import_adp
+from toolkits.readers.interchange.atif import import_atif
+from toolkits.readers.interchange.conversations_file import read_conversations
+from toolkits.readers.interchange.energon import read_energon
+from toolkits.readers.interchange.llava import read_llava
+from toolkits.readers.interchange.rows import read_rows_file
+from toolkits.readers.interchange.webdataset_tar import read_webdataset
+from toolkits.readers.logs.agentlab import import_agentlab
+from toolkits.readers.logs.browser_use import import_browser_use
+from toolkits.readers.logs.devtools_recorder import import_devtools_recorder
+from toolkits.readers.logs.digirl import import_digirl, read_digirl
+from toolkits.readers.logs.mind2web import import_mind2web
+from toolkits.readers.logs.online_mind2web import import_online_mind2web
+from toolkits.readers.logs.openai_cua import import_openai_cua
+from toolkits.readers.logs.pae import import_pae
+from toolkits.readers.logs.released_tar import read_released_tar
+from toolkits.readers.logs.visualwebarena import import_visualwebarena
+from toolkits.readers.logs.webrl import read_webrl
+from toolkits.readers.logs.webrl_traces import import_webrl_traces
+from toolkits.readers.reading.folders import Tries
+from toolkits.readers.research.research_sets import SETS, ResearchSet
 
 ReadSamples = Callable[[Path, Path, int], Iterator[dict[str, Any]]]
 WriteFolders = Callable[[Path, Path, Path, Tries], None]

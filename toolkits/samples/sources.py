@@ -2,14 +2,12 @@
 format of import_data.py. What has to become a file for that is gone once its sample was looked at.
 """
 
-import contextlib
 import dataclasses
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from common.errors import UserError
 from common.files import read_json
@@ -19,15 +17,16 @@ from data.shards.foreign_tars import is_foreign
 from data.shards.legacy import read_legacy_tar
 from data.shards.shard import RESERVED, Sample, read_manifest, read_shard, task_of
 from data.shards.tar import list_tars
+from data.task import site_name
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from toolkits.readers.detect import detect
-from toolkits.readers.episode_folders import Losses, write_episode
-from toolkits.readers.episode_samples import episode_samples
-from toolkits.readers.folders import Tries
 from toolkits.readers.formats import FORMATS, Format
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.released_tar import is_released
-from toolkits.readers.stream import stream_records
+from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.stream import stream_records
+from toolkits.readers.research.episode_folders import Losses, write_episode
+from toolkits.readers.research.episode_samples import episode_samples
 from toolkits.shards.sample_records import ImageFolders, check_record
 
 TRAIN, VALIDATION = "train", "val"
@@ -150,8 +149,7 @@ def _of_trajectories(source: Source, folders: Iterator[Path], left_out: LeftOut)
         pairs = samples_of(trajectory, source.round_id, source.last_n)
         screenshots = {image_name(record["id"]): screenshot for record, screenshot in pairs}
         for record, _ in pairs:
-            opened = _opened(record, [screenshots[name] for name in record["images"]])
-            yield dataclasses.replace(opened, site=_host(trajectory.web) or trajectory.web or opened.site)
+            yield _opened(record, [screenshots[name] for name in record["images"]])
     left_out.tell(source.path)
 
 
@@ -208,14 +206,8 @@ def site_of(sample: Sample) -> str:
     """The site or app that a field of it names; else what its id begins with, as WebVoyager's tasks are called."""
     for name in _SITES:
         if isinstance(value := sample.extra.get(name), str) and value:
-            return _host(value) or value
+            return site_name(value)
     return task_of(sample.id).partition("--")[0]
-
-
-def _host(address: str) -> str:
-    with contextlib.suppress(ValueError):
-        return urlsplit(address).netloc
-    return ""
 
 
 def _trajectory_folders(path: Path) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from common.errors import UserError
 from data.names import check_name
 from data.shards.shard import RESERVED, Sample
-from toolkits.readers.stream import stream_records
+from toolkits.readers.reading.stream import stream_records
 
 Record = dict[str, Any]
 

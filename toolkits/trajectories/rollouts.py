@@ -15,8 +15,8 @@ from data.samples.reward_model import reward_model_text, reward_model_turn
 from data.samples.turn_samples import image_name, samples_of
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from toolkits.convert_trajectories_to_json import place_image
-from toolkits.readers.steps import record, sample_id, text_field
-from toolkits.readers.webrl_traces import read_trace_lines, score_of_trace
+from toolkits.readers.logs.webrl_traces import read_trace_lines, score_of_trace
+from toolkits.readers.reading.steps import record, sample_id, text_field
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +112,7 @@ def read_trace(path: Path, round_id: int) -> Rollout | None:
 
 
 def _round(task: str, number: int, step: dict[str, str], shown: str) -> tuple[str, str]:
-    """User's and agent's turn of a round, as `readers/webrl.py` makes them of WebRL's own prompts."""
+    """User's and agent's turn of a round, as `readers/logs/webrl.py` makes them of WebRL's own prompts."""
     opening = f"Task Instruction: {task}\n\n" if number == 0 else ""
     return escape_special(f"{opening}Round {number}\n\n{step[shown].strip()}"), escape_special(step["response"])
 

@@ -1,6 +1,6 @@
 """Our trajectories in the Agent Data Protocol's schema 1.5: `trajectories.jsonl`, and `images/` beside it.
 
-Layout: see toolkits/readers/adp.py. A step is a web observation and the calls of its reply, the last of which its
+Layout: see readers/interchange/adp.py. A step is a web observation and the calls of its reply, the last of which its
 observation answers (`tool_call_id`); an answer is a message. What the protocol has no field for stands under
 `details.elcano`.
 """
@@ -12,8 +12,8 @@ from typing import Any
 from common.files import read_json
 from data.actions.action import ActionError, parse_reply
 from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.own_trajectory import KEY, header, own_fields
+from toolkits.readers.interchange.own_trajectory import KEY, header, own_fields
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.atif import calls_of, count_left_out
 from toolkits.writers.files import place
 

@@ -17,7 +17,7 @@ from common.files import write_atomic, write_json
 from data.action_spaces.translate import SCROLLED
 from data.outcome import Verdict
 from data.trajectory import FINISHED, Trajectory, TrajectoryStep, read_trajectory
-from toolkits.readers.left_out import LeftOut
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.atif import calls_of, count_left_out
 from toolkits.writers.files import place
 from toolkits.writers.results import thought_of

@@ -1,6 +1,6 @@
 """Our trajectories in Harbor's Agent Trajectory Interchange Format (ATIF v1.7), a folder each.
 
-Layout: see toolkits/readers/atif.py. `trajectory.json` names the files of `images/`. A user step says the task and
+Layout: see readers/interchange/atif.py. `trajectory.json` names the files of `images/`. A user step says the task and
 shows the first page; each further page is the observation of the step before it. `message` is the reply as the model
 wrote it, `tool_calls` what it does. The page stands under `extra.web` as neulab's converters have it, and what ATIF has
 no field for under `extra.elcano`.
@@ -14,9 +14,9 @@ from typing import Any
 from common.files import read_json, write_json
 from data.actions.action import ActionError, parse_reply
 from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
-from toolkits.readers.atif import METRICS
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.own_trajectory import KEY, header, own_fields
+from toolkits.readers.interchange.atif import METRICS
+from toolkits.readers.interchange.own_trajectory import KEY, header, own_fields
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.files import place
 
 _ELSEWHERE = ("number", "reply", *METRICS)

@@ -7,7 +7,7 @@
 | `ms_swift`      | `train.jsonl`                     | `images/NAME`                | `ROOT_IMAGE_DIR=OUT`      |
 | `llama_factory` | `train.json`, `dataset_info.json` | `images/NAME`                | `dataset_dir: OUT`        |
 
-Layouts: see toolkits/readers/conversation.py. Rewards and all else of a sample stand beside its turns; trainers pass
+Layouts: see readers/interchange/conversation.py. Rewards and all else of a sample stand beside its turns; trainers pass
 over them.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 
 from common.files import write_json
 from data.shards.shard import image_type
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.references import NAMES
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.references import NAMES
 from toolkits.shards.sample_records import encode_record, write_list
 from toolkits.writers.files import place
 from toolkits.writers.samples import ExportSample, Options, split_at_marks

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from toolkits.readers.left_out import LeftOut
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.adp import write_adp
 from toolkits.writers.agentlab import write_agentlab
 from toolkits.writers.atif import write_atif

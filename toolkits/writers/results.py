@@ -17,7 +17,7 @@ from common.errors import UserError
 from common.files import read_json, write_json
 from data.actions.action import ActionError, parse_reply
 from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
-from toolkits.readers.left_out import LeftOut
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.atif import calls_of
 from toolkits.writers.files import place
 

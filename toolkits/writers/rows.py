@@ -3,8 +3,8 @@
     hf      README.md (its card), data/train-00000.parquet, ...: id, images, messages, elcano
     verl    train.parquet: data_source, prompt, images, ability, reward_model, extra_info
 
-Layouts: see toolkits/readers/rows.py. `messages` with `<image>` marks beside `images` is what LLaMA-Factory, ms-swift
-and TRL read, too. `elcano` is what else a sample has (rewards, ...), as JSON. verl gets the last reply of a
+Layouts: see readers/interchange/rows.py. `messages` with `<image>` marks beside `images` is what LLaMA-Factory,
+ms-swift and TRL read, too. `elcano` is what else a sample has (rewards, ...), as JSON. verl gets the last reply of a
 conversation as `ground_truth`, and what stands before it as `prompt`. A data set goes to the Hub by its owner's own
 login: `hf upload NAME OUT --repo-type dataset`.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.conversation import IMAGE
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.rows import OWN
+from toolkits.readers.interchange.rows import OWN
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.samples import ExportSample, Options
 
 if TYPE_CHECKING:

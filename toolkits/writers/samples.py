@@ -8,8 +8,8 @@ from typing import Any
 from common.errors import UserError
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED, image_type, read_manifest, read_shard
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.stream import stream_records
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.stream import stream_records
 from toolkits.shards.sample_records import ImageFolders, check_record
 
 _ROLES = {"human": "user", "gpt": "assistant"}

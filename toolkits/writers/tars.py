@@ -9,8 +9,8 @@ from pathlib import Path
 
 from data.shards.foreign_tars import EXPORTED
 from data.shards.shard import Sample, write_shards
-from toolkits.readers.left_out import LeftOut
-from toolkits.readers.references import NAMES
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.references import NAMES
 from toolkits.shards.energon_index import write_energon_index
 from toolkits.writers.samples import ExportSample, Options
 

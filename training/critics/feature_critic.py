@@ -34,6 +34,7 @@ from training.algorithms.critic import check_outcomes
 from training.checkpoints.state_file import read_state
 from training.config import parse_with_environment
 from training.critics.feature_networks import FeatureCritic, Target, Transitions
+from training.launch.foreign_tars import shards_to_read
 from training.samples.experience import RewardedTrajectory, read_experience
 
 FEATURES = ("state_features", "action_features")
@@ -47,7 +48,7 @@ class FeatureCriticConfig(Checked):
     """Q and V of Digi-Q, V_step and V_instr of DigiRL, on a model's frozen features."""
 
     dataset_path: Path
-    """Folder of webdataset shards with rewards."""
+    """Folder of webdataset shards with rewards, or of tars that others made."""
     features: Path
     """Parquet file that `score.sh --write features` wrote of them."""
     critic: Path
@@ -82,6 +83,7 @@ class FeatureCriticConfig(Checked):
 
 def main(config: FeatureCriticConfig) -> None:
     """Read everything, fit what is not fitted yet, write the file and say what is in it."""
+    config = dataclasses.replace(config, dataset_path=shards_to_read(config.dataset_path))
     read_manifest(config.dataset_path)
     files = ColumnFiles([config.features], (), FEATURES)
     if missing := [name for name in FEATURES if name not in files]:

@@ -34,6 +34,7 @@ from data.shards.columns import ColumnFiles, is_written, names_in, print_columns
 from data.shards.shard import read_manifest
 from training import algorithms
 from training.config import parse_with_environment
+from training.launch.foreign_tars import shards_to_read
 from training.samples.estimators import others_mean
 from training.samples.experience import RewardedTrajectory, by_group, read_experience
 
@@ -46,7 +47,7 @@ class MakeColumnsConfig(Checked):
     """Rewards, returns, values, advantages and weights of every training sample."""
 
     dataset_path: Path
-    """Folder of webdataset shards."""
+    """Folder of webdataset shards, or of tars that others made."""
     output: Path
     """The Parquet file to write."""
     algorithm: str = ""
@@ -88,6 +89,7 @@ class MakeColumnsConfig(Checked):
 
 def main(config: MakeColumnsConfig) -> None:
     """Read everything, then write the file and say what is in it."""
+    config = dataclasses.replace(config, dataset_path=shards_to_read(config.dataset_path))
     read_manifest(config.dataset_path)
     algorithm = algorithms.load(config.algorithm, config.algorithm_options) if config.algorithm else None
     paths = [Path(path) for path in config.column_files.split(",") if path]

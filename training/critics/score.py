@@ -37,6 +37,7 @@ from training.config import parse_with_environment
 from training.critics.score_config import ScoreConfig
 from training.launch import torchrun
 from training.launch.devices import plan_ranks
+from training.launch.foreign_tars import shards_to_read
 from training.launch.launch import check_kernels, check_sizes
 from training.launch.survey import Reading, check_samples
 from training.modules.language.form import check_layout
@@ -47,6 +48,7 @@ def main(config: ScoreConfig) -> int:
     if config.algorithm and not config.token_columns:
         print(f"{config.algorithm} reads no log-probabilities but the samples' own; nothing to score")
         return 0
+    config = dataclasses.replace(config, dataset_path=shards_to_read(config.dataset_path))
     training = config.as_training()
     ranks = plan_ranks(training.layout, replicas=config.dp, per_host=config.host_gpu_num)
     _, hf_files = find_weights(config.checkpoint)
@@ -61,7 +63,8 @@ def main(config: ScoreConfig) -> int:
         return 0
     if ranks.note:
         print(ranks.note)
-    return torchrun.start("training.critics.score", ranks.per_host, torchrun.Hosts())
+    read = ("--dataset_path", str(config.dataset_path))
+    return torchrun.start("training.critics.score", ranks.per_host, torchrun.Hosts(), read)
 
 
 def rank_main(config: ScoreConfig) -> None:

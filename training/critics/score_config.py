@@ -25,7 +25,7 @@ class ScoreConfig(ModelOptions):
     checkpoint: Path
     """Megatron checkpoint folder, or one iteration of it."""
     dataset_path: Path
-    """Folder of webdataset shards; all splits are scored."""
+    """Folder of webdataset shards, or of tars that others made; all splits are scored."""
     output: Path
     """The Parquet file to write."""
     write: Literal["logprobs", "values", "features"] = "logprobs"

@@ -89,7 +89,7 @@ class WeightsPublisher:
         if is_first:
             adapter = Adapter({name: LowRank(a, sides[1][name], lora.scale) for name, a in sides[0].items()})
             base = str(self.run.version(0).absolute())
-            write_peft_adapter(adapter, folder, self.kind, self.hf, base, None, Narrowing())
+            write_peft_adapter(adapter, folder, self.kind, base, None, Narrowing())
 
     def _named(self, weight: Weight, joined: torch.Tensor) -> Sequence[tuple[str, torch.Tensor]]:
         """Hugging Face's tensors of a Megatron one."""

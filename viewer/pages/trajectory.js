@@ -133,7 +133,7 @@ function stepView(one, step, state, shown) {
     const kinds = [...acted.map((label) => [label, "acted"]), ...(chosen === null ? [] : [[chosen, "chosen"]])];
     const { width, height } = marks.viewBox.baseVal;
     const touched = places.map((points) => points.map(([x, y]) => [x * width, y * height])).flatMap((points) => [
-      ...points.map(([x, y]) => svg("circle", { cx: x, cy: y, r: width / 60, class: "acted" })),
+      ...points.map(([x, y], at) => svg("circle", { cx: x, cy: y, r: at ? width / 120 : width / 60, class: at ? "acted end" : "acted" })),
       svg("polyline", { points: points.map((point) => point.join()).join(" "), class: "acted" })]);
     marks.replaceChildren(...touched, ...kinds.flatMap(([label, kind]) => {
       const box = seen.boxes[label];

@@ -3,7 +3,10 @@
 import re
 from typing import Any
 
-from data.actions.action import ActionError, Click, Drag, Scroll, Type, action_text, parse_reply
+from data.action_spaces.space import ActionSpace
+from data.action_spaces.webvoyager import SPACE
+from data.actions.action import ActionError, Click, Drag, Scroll, Type, action_text
+from data.actions.point_action import AnyAction
 from viewer.catalog.heads import as_object, as_text, numbers, shortened
 
 MAX_REPLY = 100_000
@@ -11,17 +14,18 @@ _LABEL = re.compile(r"\[?(\d+)\]?")
 _MAX_NAME = 60
 
 
-def in_words(step: dict[str, Any], tree: str) -> str:
-    """A step's action with the names of the elements it is on, from what the model read of the page."""
+def in_words(step: dict[str, Any], tree: str, space: ActionSpace = SPACE) -> str:
+    """A step's action with the names of the elements it is on, from what the model read of the page; `space` is what
+    its reply is written in."""
     did = [as_object(record) for record in step["actions"]] if isinstance(step.get("actions"), list) else []
     reply = as_text(step.get("reply"))[:MAX_REPLY]
     is_there = "Action:" in reply or not reply.lstrip().startswith("Thought:")
-    return "; ".join(map(said, did)) or (named(reply, tree) if is_there else "")
+    return "; ".join(map(said, did)) or (named(reply, tree, space) if is_there else "")
 
 
-def named(reply: str, tree: str) -> str:
+def named(reply: str, tree: str, space: ActionSpace = SPACE) -> str:
     """Such as `Click [14] 'Weaving'`."""
-    action, labels = action_text(reply), labels_of(reply)
+    action, labels = action_text(reply), labels_of(reply, space)
     names = {str(label): name for label in labels if (name := _name(label, tree))}
 
     def with_name(match: re.Match[str]) -> str:
@@ -38,7 +42,7 @@ def _name(label: int, tree: str) -> str:
 
 def said(record: dict[str, Any]) -> str:
     """An action by coordinates (`data.actions.point_action.ActionRecord`) in words."""
-    points = [f"({x:.0f}, {y:.0f})" for x, y in _points(record)]
+    points = [f"({x:.0f}, {y:.0f})" for x, y in points_of_record(record)]
     arguments = as_object(record.get("arguments")).items()
     details = [f"{name}={value}" for name, value in arguments if isinstance(value, str | int | float) and value != ""]
     return shortened(as_text(" ".join([as_text(record.get("kind")), *points, *details])))
@@ -49,21 +53,30 @@ def place_of(record: dict[str, Any]) -> list[list[float]]:
     viewport = numbers(record.get("viewport"))
     if len(viewport) != 2 or min(viewport) <= 0:
         return []
-    shares = ([x / viewport[0], y / viewport[1]] for x, y in _points(record))
+    shares = ([x / viewport[0], y / viewport[1]] for x, y in points_of_record(record))
     return [share for share in shares if min(share) >= 0 and max(share) <= 1]
 
 
-def _points(record: dict[str, Any]) -> list[list[float]]:
+def points_of_record(record: dict[str, Any]) -> list[list[float]]:
+    """[x, y] of each of its points, in pixels of the page."""
     css = record.get("css")
     return [point for point in map(numbers, css) if len(point) == 2] if isinstance(css, list) else []
 
 
-def labels_of(reply: str) -> list[int]:
+def labels_of(reply: str, space: ActionSpace = SPACE) -> list[int]:
     """Of the elements that an action is on, where a drag ends last."""
-    try:
-        action = parse_reply(reply).action
-    except ActionError:
-        return []
+    action = read_action(reply, space)
     if isinstance(action, Drag):
         return [action.label, action.target]
     return [action.label] if isinstance(action, Click | Type | Scroll) and action.label is not None else []
+
+
+def read_action(reply: str, space: ActionSpace) -> AnyAction | None:
+    """What a reply says that names elements by their numbers; None where it cannot be read, or says it by points."""
+    if space.scale is not None:
+        return None
+    try:
+        actions = space.parse(reply, None).actions
+    except ActionError:
+        return None
+    return actions[0] if actions else None

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from data.action_spaces import known_space
+from data.action_spaces.space import ActionSpace
 from data.actions.action import thought_text
 from data.trajectory import AGREEMENT
-from toolkits.readers.digirl import points_of
+from toolkits.readers.logs.digirl import points_of
 from viewer.catalog.heads import (
     as_json,
     as_number,
@@ -30,6 +32,7 @@ from viewer.catalog.released import is_released, read_released
 from viewer.trajectory.acted import MAX_REPLY, in_words, labels_of, named, place_of
 from viewer.trajectory.repeat import commands
 from viewer.trajectory.thoughts import Thoughts
+from viewer.trajectory.touched import is_phone, size_of, touched_by_number, touched_by_record
 
 _MAX_TREE = 300_000  # characters that are shown of one
 _MAX_STEPS = 500
@@ -80,7 +83,8 @@ def read_detail(one: TrajectorySet, folder: Path, thoughts: Thoughts) -> dict[st
         "viewport": viewport if len(viewport) == 2 and min(viewport) > 0 else None,
         "provenance": as_json(provenance),
         "steps": [
-            _step(folder, number, step, (known, lists), told) for number, step in enumerate(steps[:_MAX_STEPS], start=1)
+            _step(folder, number, step, provenance, (known, lists), told)
+            for number, step in enumerate(steps[:_MAX_STEPS], start=1)
         ],
         "commands": commands(one, task),
         "problems": list(dict.fromkeys(problems))[:50],
@@ -106,21 +110,23 @@ def read_boxes(folder: Path, number: int) -> dict[str, list[float]]:
     return {label: box for label, box in boxes.items() if isinstance(box, list) and len(box) == len(numbers(box)) == 4}
 
 
-def _step(folder: Path, number: int, step: dict[str, Any], thoughts: tuple[Any, Any], told: Any) -> Any:
-    known, lists = thoughts
+def _step(
+    folder: Path, number: int, step: dict[str, Any], provenance: dict[str, Any], thoughts: tuple[Any, Any], told: Any
+) -> Any:
+    (known, lists), space = thoughts, known_space(provenance)
     reply = as_text(step.get("reply"))[:MAX_REPLY]
     thought = thought_text(reply)
     did = [as_object(record) for record in step["actions"]] if isinstance(step.get("actions"), list) else []
-    tree = told(read_tree, folder, number)
+    tree, boxes = told(read_tree, folder, number), told(read_boxes, folder, number) or {}
     replies = lists.get(number, {}).get("candidates", [])
     others = {candidate: columns for (at, candidate), columns in known.items() if at == number and candidate}
     return {
         "number": number,
         "url": as_text(step.get("url")),
         "thought": thought if thought is not None else reply if did else "",
-        "action": in_words(step, tree or ""),
-        "labels": labels_of(reply),
-        "places": [place for place in ([*map(place_of, did)] or [points_of(reply)]) if place],
+        "action": in_words(step, tree or "", space),
+        "labels": labels_of(reply, space),
+        "places": _places(reply, did, space, boxes, provenance),
         "feedback": as_text(step.get("feedback")),
         "notes": as_text(step.get("notes")),
         "version": as_text(step.get("weights_version")),
@@ -131,14 +137,31 @@ def _step(folder: Path, number: int, step: dict[str, Any], thoughts: tuple[Any, 
             name: value for name, value in as_object(step.get("timings_s")).items() if as_number(value) is not None
         },
         "tree": tree,
-        "boxes": told(read_boxes, folder, number) or {},
+        "boxes": boxes,
         "columns": known.get((number, 0), {}),
         "candidates": [
-            {"action": named(as_text(reply), tree or ""), "columns": others.get(candidate, {})}
+            {"action": named(as_text(reply), tree or "", space), "columns": others.get(candidate, {})}
             for candidate, reply in enumerate(replies, start=1)
         ]
         or [{"action": f"candidate {candidate}", "columns": others[candidate]} for candidate in sorted(others)],
     }
+
+
+def _places(
+    reply: str,
+    did: list[dict[str, Any]],
+    space: ActionSpace,
+    boxes: dict[str, list[float]],
+    provenance: dict[str, Any],
+) -> list[list[list[float]]]:
+    """Where it touched or clicked, as shares of the page."""
+    if not is_phone(provenance):
+        found = [*map(place_of, did)] or [points_of(reply)]
+    elif did:
+        found = [touched_by_record(record) or place_of(record) for record in did]
+    else:
+        found = [touched_by_number(reply, space, boxes, size_of(provenance.get("viewport")))]
+    return [place for place in found if place]
 
 
 def action_of(folder: Path, number: int, step: dict[str, Any]) -> str:

@@ -29,7 +29,7 @@ from environments.android.daemon.keys import read_keys
 from environments.android.daemon.touch_phone import TouchPhone
 from environments.browser.config import BrowserConfig
 from environments.browser.gate.gate import Gate
-from environments.touch.app import HOST
+from environments.touch.address import HOST
 from environments.touch.chromium_screen import VIEWPORT
 
 _SITES = (HOST, *(f"{name}.localhost" for name in SITES))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from common.network.stand_in import text_of
-from environments.apps.application import app_names, make_app
+from environments.apps.application import Application, app_names, make_app
 from environments.apps.expert.rules import Situation
 from environments.apps.templates import parse
 from environments.sites.expert.reading import NotUnderstoodError, read_page, read_task
@@ -17,15 +17,20 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
         NotUnderstoodError: the messages hold no task of an application, or no page, or a page that leads nowhere.
     """
     ques = read_task(messages)
-    for app in map(make_app, app_names()):
-        if found := parse(app.module("tasks").TEMPLATES, ques):
-            name, slots = found
-            break
-    else:
+    app = _application(messages)
+    found = app and parse(app.module("tasks").TEMPLATES, ques)
+    if not app or not found:
         raise NotUnderstoodError(f"the expert knows only the applications' tasks, not {ques!r}")
+    name, slots = found
     past = tuple(str(message["content"]) for message in messages if message["role"] == "assistant")
     now = Situation(read_page(messages), past, text_of(messages[-1]).partition("RootWebArea")[0])
     move = app.module("solvers").SOLVERS[name](**slots)(now)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page {now.title!r} leads on towards: {ques}")
     return f"Thought: I am on '{now.title}'. {move.reason}\n\nAction: {move.action}"
+
+
+def _application(messages: Sequence[dict[str, Any]]) -> Application | None:
+    """Whose address is in the messages; two may be asked for the same in the same words."""
+    said = " ".join(text_of(message) for message in messages if message["role"] == "user")
+    return next((app for app in map(make_app, app_names()) if f"Please interact with http://{app.host}:" in said), None)

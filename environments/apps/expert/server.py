@@ -22,13 +22,15 @@ from environments.apps.expert.expert import reply
 class Config(Checked):
     """Serve the scripted expert."""
 
+    host: str = "127.0.0.1"
+    """Address to listen on."""
     port: Port = 7092
     """Port to listen on; 0 picks a free one."""
 
 
 def main(config: Config) -> None:
     """Serve until stopped."""
-    serve(create_app("expert", lambda messages, seed: reply(messages)), config.port)
+    serve(create_app("expert", lambda messages, seed: reply(messages)), config.port, config.host)
 
 
 if __name__ == "__main__":

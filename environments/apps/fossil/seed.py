@@ -11,7 +11,8 @@ from pathlib import Path
 from common.errors import UserError
 from environments.apps.clock import BUILT, environment
 from environments.apps.fossil import artifacts, content
-from environments.apps.fossil.start import COOKIES, PROJECT, REPOSITORY, program_of
+from environments.apps.fossil.start import COOKIES, PROJECT, REPOSITORY
+from environments.apps.installing import debian_program
 
 CONTENT = ("artifacts.py", "check.py", "content.py", "seed.py")
 RIGHTS = "hjorkfmncwz"  # reads all, writes the wiki and tickets; no check-ins, no settings
@@ -89,9 +90,10 @@ def ticket_key(title: str) -> str:
 
 
 def _run(program: Path, state: Path, *words: str) -> None:
-    binary, libraries = program_of(program)
-    where = environment(program, BUILT, HOME=str(state), USER=content.ADMINISTRATOR, **libraries)
-    done = subprocess.run([binary, *words], env=where, capture_output=True, text=True, cwd=state)
+    where = environment(program, BUILT, HOME=str(state), USER=content.ADMINISTRATOR)
+    done = subprocess.run(
+        [*debian_program(program, "fossil"), *words], env=where, capture_output=True, text=True, cwd=state
+    )
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
         raise UserError(f"Fossil could not be filled: {said[-1]}")

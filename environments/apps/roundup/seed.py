@@ -24,8 +24,8 @@ _SETTINGS = {
 }
 
 
-def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+def build(program: Path, state: Path, skin: str = "responsive") -> None:
+    """At `state`, which is not there yet; `skin`: one with the same fields, responsive or devel.
 
     Raises:
         UserError: Roundup's own programs failed.
@@ -40,7 +40,7 @@ def build(program: Path, state: Path) -> None:
         "secret": "nobody logs in by this",
         "settings": _SETTINGS,
     }
-    fill, template = Path(__file__).with_name("fill.py"), program / "share" / "roundup" / "templates" / "responsive"
+    fill, template = Path(__file__).with_name("fill.py"), program / "share" / "roundup" / "templates" / skin
     command = [str(python_of(program)), str(fill), str(state), str(template)]
     done = subprocess.run(
         command,

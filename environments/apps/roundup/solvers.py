@@ -24,6 +24,8 @@ from environments.sites.expert.reading import Element
 SUBMITTED = "I should click 'Submit Changes'."
 LISTED = "I should click 'Bugs'."
 ASSIGNEE = "Assigned To"
+Find = Callable[[str], Rule]
+_LABELS = ("link", "StaticText", "rowheader")
 
 
 def find_bug(title: str) -> Rule:
@@ -46,7 +48,7 @@ def menu(now: Situation, label: str) -> list[Element]:
     """The options after this label."""
     options: list[Element] = []
     elements = iter(now.page.elements)
-    any(element.name == label and element.role in ("link", "StaticText") for element in elements)
+    any(element.role in _LABELS and element.name.rstrip(" :") == label for element in elements)
     for element in elements:
         if element.role == "option":
             options.append(element)
@@ -82,15 +84,15 @@ def change(*steps: Rule) -> Rule:
     return first(done(SUBMITTED), in_turn(*steps, click("Submit Changes")))
 
 
-def _edit(title: str, *steps: Rule) -> Rule:
-    return first(on_bug(title, change(*steps)), find_bug(title))
+def _edit(find: Find, title: str, *steps: Rule) -> Rule:
+    return first(on_bug(title, change(*steps)), find(title))
 
 
-def _look_up(title: str, label: str) -> Rule:
-    return first(on_bug(title, tell_chosen(label)), find_bug(title))
+def _look_up(find: Find, title: str, label: str) -> Rule:
+    return first(on_bug(title, tell_chosen(label)), find(title))
 
 
-def _reporter(title: str) -> Rule:
+def _reporter(find: Find, title: str) -> Rule:
     def tell(now: Situation) -> Move | None:
         names = [element.name.strip() for element in now.page.elements]
         if "Created on" not in names:
@@ -98,7 +100,7 @@ def _reporter(title: str) -> Rule:
         value = names[names.index("by", names.index("Created on")) + 1]
         return Move(f"The page says 'by {value}'.", f"ANSWER; {value}")
 
-    return first(on_bug(title, tell, scroll), find_bug(title))
+    return first(on_bug(title, tell, scroll), find(title))
 
 
 def _report(title: str, type: str, severity: str, component: str) -> Rule:
@@ -107,9 +109,9 @@ def _report(title: str, type: str, severity: str, component: str) -> Rule:
     return first(written, on("New Bug", in_turn(*fields, write("Title", title))), click("Create New"))
 
 
-def _rename(title: str, new: str) -> Rule:
+def _rename(find: Find, title: str, new: str) -> Rule:
     written = when(lambda now: now.said(f"I should type '{new}'"), answer("done"))
-    return first(written, on_bug(title, write("Title", new)), find_bug(title))
+    return first(written, on_bug(title, write("Title", new)), find(title))
 
 
 def _rows(now: Situation) -> list[tuple[str, Element | None, set[str]]]:
@@ -144,7 +146,7 @@ def _assign_the_one(severity: str, component: str, status: str, person: str) -> 
     )
 
 
-def _copy(label: str) -> Callable[[str, str], Rule]:
+def _copy(find: Find, label: str) -> Callable[[str, str], Rule]:
     """The value of one bug into another one."""
 
     def solver(title: str, other: str) -> Rule:
@@ -155,38 +157,45 @@ def _copy(label: str) -> Callable[[str, str], Rule]:
 
         def copy(now: Situation) -> Move | None:
             value = now.recalled(rf"The page says '{label}: (.+?)'")
-            return _edit(title, pick(label, value))(now) if value else None
+            return _edit(find, title, pick(label, value))(now) if value else None
 
-        return first(copy, on_bug(other, note, scroll), find_bug(other))
+        return first(copy, on_bug(other, note, scroll), find(other))
 
     return solver
 
 
-def _no_such_person(title: str, person: str) -> Rule:
+def _no_such_person(find: Find, title: str, person: str) -> Rule:
     def lacks(now: Situation) -> bool:
         return bool(menu(now, ASSIGNEE)) and person not in [option.name for option in menu(now, ASSIGNEE)]
 
-    return first(on_bug(title, when(lacks, give_up("There is no such person.")), scroll), find_bug(title))
+    return first(on_bug(title, when(lacks, give_up("There is no such person.")), scroll), find(title))
 
 
-SOLVERS: dict[str, Callable[..., Rule]] = {
-    "bug-assignee": lambda title: _look_up(title, ASSIGNEE),
-    "bug-severity": lambda title: _look_up(title, "Severity"),
-    "bug-reporter": _reporter,
-    "bug-resolution": lambda title: _look_up(title, "Resolution"),
-    "open-bug": lambda title: first(on_bug(title, answer("done")), find_bug(title)),
-    "report-bug": _report,
-    "set-severity": lambda title, value: _edit(title, pick("Severity", value)),
-    "set-priority": lambda title, value: _edit(title, pick("Priority", value)),
-    "assign-bug": lambda title, value: _edit(title, pick(ASSIGNEE, value)),
-    "close-bug": lambda title, resolution: _edit(title, pick("Status", "closed"), pick("Resolution", resolution)),
-    "rename-bug": _rename,
-    "find-the-one": lambda severity, component, status: _the_one(
-        {severity, component, status}, lambda number, link: answer(number)
-    ),
-    "assign-the-one": _assign_the_one,
-    "copy-assignee": _copy(ASSIGNEE),
-    "copy-severity": _copy("Severity"),
-    "no-such-person": _no_such_person,
-    "no-such-bug": lambda title, value: _edit(title, pick("Priority", value)),
-}
+def solvers(find: Find) -> dict[str, Callable[..., Rule]]:
+    """Of the skin whose lists let one find a bug so."""
+    return {
+        "bug-assignee": lambda title: _look_up(find, title, ASSIGNEE),
+        "bug-severity": lambda title: _look_up(find, title, "Severity"),
+        "bug-reporter": lambda title: _reporter(find, title),
+        "bug-resolution": lambda title: _look_up(find, title, "Resolution"),
+        "open-bug": lambda title: first(on_bug(title, answer("done")), find(title)),
+        "report-bug": _report,
+        "set-severity": lambda title, value: _edit(find, title, pick("Severity", value)),
+        "set-priority": lambda title, value: _edit(find, title, pick("Priority", value)),
+        "assign-bug": lambda title, value: _edit(find, title, pick(ASSIGNEE, value)),
+        "close-bug": lambda title, resolution: _edit(
+            find, title, pick("Status", "closed"), pick("Resolution", resolution)
+        ),
+        "rename-bug": lambda title, new: _rename(find, title, new),
+        "find-the-one": lambda severity, component, status: _the_one(
+            {severity, component, status}, lambda number, link: answer(number)
+        ),
+        "assign-the-one": _assign_the_one,
+        "copy-assignee": _copy(find, ASSIGNEE),
+        "copy-severity": _copy(find, "Severity"),
+        "no-such-person": lambda title, person: _no_such_person(find, title, person),
+        "no-such-bug": lambda title, value: _edit(find, title, pick("Priority", value)),
+    }
+
+
+SOLVERS = solvers(find_bug)

@@ -13,7 +13,6 @@ PRIORITIES = ("blocker", "critical", "major", "minor", "trivial")
 TYPES = ("defect", "enhancement", "task")
 RESOLUTIONS = ("fixed", "wontfix", "duplicate", "worksforme")
 NUM_TICKETS = 160
-FIELDS = ("type", "component", "priority", "milestone", "version", "owner", "status", "resolution", "keywords", "cc")
 
 _THINGS = {
     "booking": ("seat map", "group booking form", "return ticket", "vehicle length field", "passenger list"),

@@ -23,8 +23,9 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
         if slots is None:
             continue
         said = [text_of(message) for message in messages if message["role"] == "assistant"]
-        move = family.plan(**slots)(Seen(read_page(messages), said))
+        page = read_page(messages)
+        move = family.plan(**slots)(Seen(page, said))
         if move is None:
             raise NotUnderstoodError(f"nothing on the screen leads on towards: {ques}")
-        return SPACE.render(move.reason, [move.action], None)
+        return SPACE.render(f"I am on '{page.title}'. {move.reason}", [move.action], None)
     raise NotUnderstoodError(f"the phone's expert knows only the phone's tasks, not {ques!r}")

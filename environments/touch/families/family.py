@@ -8,7 +8,7 @@ from typing import Any
 
 from data.task import SITES_PORT, Task
 from environments.sites.truth import answer, state
-from environments.touch.app import HOST, start_path
+from environments.touch.address import HOST, start_path
 from environments.touch.expert.rules import Rule
 from environments.touch.phone import Phone, build, changes
 

@@ -20,14 +20,14 @@ import policy
 import torch
 import torch.distributed as dist
 from corpus import make_example
-from example import Example
+from corpus.example import Example
+from corpus.words import ENGLISH
 from PIL import Image
 from seeing import Naming, learn_to_see, make_pixels, start_vision
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PretrainedConfig, PreTrainedModel, ProcessorMixin
 from wiring import Wiring
-from words import ENGLISH
 
 from common import cli
 from models.processor import load_processor

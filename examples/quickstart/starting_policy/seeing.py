@@ -12,13 +12,13 @@ import time
 from collections.abc import Sequence
 
 import torch
-from chains import DRAWN
-from pages import make_page
-from pictures import render
+from corpus.chains import DRAWN
+from corpus.pages import make_page
+from corpus.pictures import render
+from corpus.words import Words
 from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedModel, ProcessorMixin
-from words import Words
 
 BATCH = 32
 LEARNING_RATE = 2e-3

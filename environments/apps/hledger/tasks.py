@@ -1,0 +1,356 @@
+"""What may be asked of somebody who keeps our theater's books with hledger-web."""
+
+import calendar
+import random
+import re
+from decimal import Decimal
+
+from environments.apps.application import Record
+from environments.apps.hledger.content import CURRENCY, SOURCES
+from environments.apps.templates import Instance, State, Template, cannot, leaves, says, shows
+
+_STRANGERS = ("Copper Kettle", "Lantern Works", "Grand Piano Movers", "Sable Insurance", "Ivy Gardeners")
+_NEW_THINGS = ("First aid kit", "Ladder", "Desk lamp", "Microphone stand", "Fire blanket", "Coat hangers")
+_NO_ACCOUNTS = ("expenses:travel", "expenses:postage", "assets:savings", "income:bar", "expenses:music")
+_POSTING = re.compile(r"([a-z][\w:-]+) (-?[\d.]+) " + CURRENCY)
+Day = str
+
+
+def payments(state: State) -> list[Record]:
+    """Transactions with a number; each has two postings."""
+    return [one for one in state.of("transaction") if one["code"]]
+
+
+def postings(transaction: Record) -> dict[str, Decimal]:
+    """Amounts by account."""
+    return {account: Decimal(number) for account, number in _POSTING.findall(transaction["postings"])}
+
+
+def amount(payment: Record) -> str:
+    """What was paid, without the currency."""
+    return f"{max(postings(payment).values())}"
+
+
+def source(payment: Record) -> str:
+    """The account that it came from."""
+    return min(postings(payment), key=lambda account: postings(payment)[account])
+
+
+def target(payment: Record) -> str:
+    """The account that it went to."""
+    return max(postings(payment), key=lambda account: postings(payment)[account])
+
+
+def payee(payment: Record) -> str:
+    """Whom it is about."""
+    return payment["description"].partition(" | ")[0]
+
+
+def _spending(state: State) -> list[Record]:
+    return [one for one in payments(state) if target(one).startswith("expenses:")]
+
+
+def _expenses(state: State) -> list[str]:
+    return sorted({target(one) for one in _spending(state)})
+
+
+def balances(state: State, month: str = "") -> dict[str, Decimal]:
+    """What is in each account, or came there in a month such as 2025-03."""
+    sums: dict[str, Decimal] = {}
+    for one in state.of("transaction"):
+        if one["date"].startswith(month):
+            for account, number in postings(one).items():
+                sums[account] = sums.get(account, Decimal(0)) + number
+    return sums
+
+
+def _called(month: str) -> str:
+    """March 2025 for 2025-03."""
+    year, number = month.split("-")
+    return f"{calendar.month_name[int(number)]} {year}"
+
+
+def _months(state: State) -> list[str]:
+    return sorted({one["date"][:7] for one in payments(state)})
+
+
+def _about(payment: Record) -> dict[str, str]:
+    """What tells a payment from all others."""
+    return {"payee": payee(payment), "date": payment["date"]}
+
+
+def _day(rng: random.Random) -> Day:
+    return f"2026-01-{rng.randint(5, 14):02}"
+
+
+def _transaction(day: Day, description: str, moved: dict[str, Decimal]) -> Record:
+    legs = sorted(f"{account} {number:.2f} {CURRENCY}" for account, number in moved.items())
+    empty = {"kind": "transaction", "status": "", "code": "", "comment": ""}
+    return {**empty, "date": day, "description": description, "postings": ", ".join(legs)}
+
+
+def _payees(state: State) -> tuple[str, ...]:
+    return tuple(sorted({payee(one) for one in payments(state)}))
+
+
+def _paid_amount(state: State, rng: random.Random) -> Instance:
+    payment = rng.choice(_spending(state))
+    others = tuple(amount(one) for one in payments(state) if one is not payment)
+    return Instance(_about(payment), says(amount(payment), others))
+
+
+def _month_spending(state: State, rng: random.Random) -> Instance:
+    spent = {month: balances(state, month) for month in _months(state)}
+    account, month = rng.choice([(one, month) for month in spent for one in _expenses(state) if one in spent[month]])
+    others = tuple(f"{sums[account]}" for sums in spent.values() if account in sums)
+    return Instance({"account": account, "month": _called(month)}, says(f"{spent[month][account]}", others))
+
+
+def _invoice_payee(state: State, rng: random.Random) -> Instance:
+    payment = rng.choice(_spending(state))
+    return Instance({"code": payment["code"]}, says(payee(payment), _payees(state)))
+
+
+def _account_balance(state: State, rng: random.Random) -> Instance:
+    sums = {account: f"{number}" for account, number in balances(state).items()}
+    account = rng.choice([one for one in sums if one.startswith(("assets:", "expenses:"))])
+    return Instance({"account": account}, says(sums[account], tuple(sums.values())))
+
+
+def _open_account(state: State, rng: random.Random) -> Instance:
+    account = rng.choice(_expenses(state))
+    return Instance({"account": account}, shows(f"/register?inacct:{account}"))
+
+
+def _open_month(state: State, rng: random.Random) -> Instance:
+    month = rng.choice(_months(state))
+    return Instance({"month": _called(month)}, shows(f"/journal?date:{month}"))
+
+
+def _book_payment(state: State, rng: random.Random) -> Instance:
+    paid = Decimal(rng.randrange(501, 19_999, 2)) / 100
+    source, target = rng.choice(SOURCES), rng.choice(_expenses(state))
+    slots = {"date": _day(rng), "description": rng.choice(_NEW_THINGS), "amount": f"{paid:.2f}"}
+    wanted = _transaction(slots["date"], slots["description"], {source: -paid, target: paid})
+    return Instance({**slots, "source": source, "target": target}, leaves([wanted]))
+
+
+def _split_payment(state: State, rng: random.Random) -> Instance:
+    one, other = (Decimal(cents) / 100 for cents in rng.sample(range(501, 9_999, 2), 2))
+    first, second = rng.sample(_expenses(state), 2)
+    source = rng.choice(SOURCES)
+    slots = {"date": _day(rng), "description": rng.choice(_NEW_THINGS), "source": source}
+    wanted = _transaction(slots["date"], slots["description"], {first: one, second: other, source: -one - other})
+    parts = {"first": first, "one": f"{one:.2f}", "second": second, "other": f"{other:.2f}"}
+    return Instance({**slots, **parts}, leaves([wanted]))
+
+
+def _correct_account(state: State, rng: random.Random) -> Instance:
+    payment, day = rng.choice(_spending(state)), _day(rng)
+    old, paid = target(payment), max(postings(payment).values())
+    new = rng.choice([one for one in _expenses(state) if one != old])
+    wanted = _transaction(day, "Correction", {old: -paid, new: paid})
+    return Instance({**_about(payment), "old": old, "new": new, "day": day}, leaves([wanted]))
+
+
+def _reverse_payment(state: State, rng: random.Random) -> Instance:
+    payment, day = rng.choice(_spending(state)), _day(rng)
+    wanted = _transaction(day, "Refund", {account: -number for account, number in postings(payment).items()})
+    return Instance({**_about(payment), "day": day}, leaves([wanted]))
+
+
+def _the_one(state: State, rng: random.Random) -> tuple[Record, dict[str, str]]:
+    """A payment that no other one shares its month and both accounts with."""
+    known = _spending(state)
+    keys = [(one["date"][:7], source(one), target(one)) for one in known]
+    payment, key = rng.choice([pair for pair in zip(known, keys, strict=True) if keys.count(pair[1]) == 1])
+    return payment, {"month": _called(key[0]), "source": key[1], "target": key[2]}
+
+
+def _find_the_one(state: State, rng: random.Random) -> Instance:
+    payment, slots = _the_one(state, rng)
+    return Instance(slots, says(payee(payment), _payees(state)))
+
+
+def _reverse_the_one(state: State, rng: random.Random) -> Instance:
+    payment, slots = _the_one(state, rng)
+    day = _day(rng)
+    wanted = _transaction(day, "Refund", {account: -number for account, number in postings(payment).items()})
+    return Instance({**slots, "day": day}, leaves([wanted]))
+
+
+def _empty_cash(state: State, rng: random.Random) -> Instance:
+    day, held = _day(rng), balances(state)["assets:cash"]
+    kept = Decimal(rng.randrange(50, 1000, 10))
+    wanted = _transaction(day, "Cash to the bank", {"assets:cash": kept - held, "assets:bank": held - kept})
+    return Instance({"day": day, "kept": f"{kept}"}, leaves([wanted]))
+
+
+def _pay_again(state: State, rng: random.Random) -> Instance:
+    payment, day = rng.choice(_spending(state)), _day(rng)
+    return Instance(
+        {**_about(payment), "day": day}, leaves([_transaction(day, payment["description"], postings(payment))])
+    )
+
+
+def _no_account(state: State, rng: random.Random) -> Instance:
+    return Instance({"account": rng.choice(_NO_ACCOUNTS), "month": _called(rng.choice(_months(state)))}, cannot())
+
+
+def _no_payment(state: State, rng: random.Random) -> Instance:
+    return Instance({"payee": rng.choice(_STRANGERS), "date": rng.choice(payments(state))["date"]}, cannot())
+
+
+TEMPLATES: dict[str, Template] = {
+    "paid-amount": Template(
+        "answer",
+        (
+            "How many euros did the theater pay {payee} on {date}?",
+            "Look up how much the payment to {payee} of {date} was.",
+            "I need the amount that {payee} got from us on {date}.",
+            "{payee} says that we paid on {date}. How much was it?",
+        ),
+        _paid_amount,
+    ),
+    "month-spending": Template(
+        "answer",
+        (
+            "What do the expenses in {account} add up to in {month}?",
+            "How many euros went to {account} in {month}?",
+            "For {month} the treasurer wants the total of {account}. What is it?",
+        ),
+        _month_spending,
+    ),
+    "invoice-payee": Template(
+        "answer",
+        (
+            "Our journal has a transaction with the code {code}. Whom did we pay?",
+            "Whose invoice was booked under the code {code}?",
+            "A note says only: code {code}. Find the payee in the journal.",
+        ),
+        _invoice_payee,
+    ),
+    "account-balance": Template(
+        "answer",
+        (
+            "What is the balance of {account} over the whole journal?",
+            "Add up all that the journal knows of {account}: what is its balance?",
+        ),
+        _account_balance,
+        "test",
+    ),
+    "open-account": Template(
+        "open",
+        (
+            "Show me the register of the account {account}.",
+            "Go to the account {account} and leave the list of its transactions open, without any other filter.",
+            "I want to see everything that was booked on {account}, and nothing else.",
+        ),
+        _open_account,
+    ),
+    "open-month": Template(
+        "open",
+        (
+            "Show me the general journal of {month}, filtered by its date and by nothing else.",
+            "Search the general journal for the transactions dated in {month} and leave the result open.",
+        ),
+        _open_month,
+    ),
+    "book-payment": Template(
+        "create",
+        (
+            "Book {amount} EUR from {source} to {target} on {date} with the description {description}.",
+            "On {date} {amount} EUR went from {source} to {target}. Add the transaction. Its description is "
+            "{description}.",
+            "Add a transaction dated {date} for this: {description}. It cost {amount} EUR, which came from {source} "
+            "and belongs to {target}.",
+        ),
+        _book_payment,
+    ),
+    "split-payment": Template(
+        "create",
+        (
+            "Add one transaction dated {date} with the description {description}: {one} EUR for {first} and {other} "
+            "EUR for {second}, all from {source}.",
+            "We paid from {source} on {date}. Of it {one} EUR belong to {first} and {other} EUR to {second}. Book it "
+            "as a single transaction described as {description}.",
+        ),
+        _split_payment,
+        "test",
+    ),
+    "correct-account": Template(
+        "edit",
+        (
+            "What we paid {payee} on {date} was booked on {old}, but belongs to {new}. Correct it by a transaction of "
+            "{day} with the description Correction, which moves the amount.",
+            "Move the amount of the payment to {payee} of {date} from {old} to {new}. Date the transaction {day} and "
+            "describe it as Correction.",
+        ),
+        _correct_account,
+    ),
+    "reverse-payment": Template(
+        "edit",
+        (
+            "{payee} paid back all that we paid on {date}. Undo that payment by a transaction of {day} with the "
+            "description Refund, on the same two accounts.",
+            "Reverse the payment to {payee} of {date}: add a transaction dated {day}, described as Refund, that takes "
+            "the amount back to the account that it came from.",
+        ),
+        _reverse_payment,
+    ),
+    "find-the-one": Template(
+        "constraints",
+        (
+            "One payment of {month} went from {source} to {target}. Who was the payee?",
+            "Whom did we pay when money went from {source} to {target} in {month}?",
+        ),
+        _find_the_one,
+    ),
+    "reverse-the-one": Template(
+        "constraints",
+        (
+            "Reverse the only payment of {month} that went from {source} to {target}, by a transaction dated {day} and "
+            "described as Refund.",
+            "In {month} there is one payment from {source} to {target}. It came back. Book it the other way round on "
+            "{day} with the description Refund.",
+        ),
+        _reverse_the_one,
+        "test",
+    ),
+    "empty-cash": Template(
+        "steps",
+        (
+            "On {day} we took cash to the bank and kept {kept} EUR. Look up what assets:cash holds, and book the "
+            "difference to assets:bank with the description Cash to the bank.",
+            "Leave {kept} EUR in assets:cash. Book all the rest of its balance to assets:bank, dated {day} and "
+            "described as Cash to the bank.",
+        ),
+        _empty_cash,
+    ),
+    "pay-again": Template(
+        "steps",
+        (
+            "We bought the same once more. Book the payment to {payee} of {date} again with the date {day}: same "
+            "description, accounts and amount.",
+            "Repeat the transaction with {payee} of {date}. Nothing but the date is new, which is {day}.",
+        ),
+        _pay_again,
+        "test",
+    ),
+    "no-such-account": Template(
+        "impossible",
+        (
+            "How much was booked on the account {account} in {month}?",
+            "Tell me the total of {account} for {month}.",
+        ),
+        _no_account,
+    ),
+    "no-such-payment": Template(
+        "impossible",
+        (
+            "What did we buy from {payee} on {date}?",
+            "Tell me the full description of the transaction with {payee} of {date}.",
+        ),
+        _no_payment,
+    ),
+}

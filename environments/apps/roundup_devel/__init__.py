@@ -1,0 +1,1 @@
+"""Roundup once more with the pages of its devel skin: the same bugs and the same tasks, another look."""

@@ -1,0 +1,38 @@
+"""Digi-Q on the phone, offline: at each step imitate the best of four candidate actions.
+
+    NUM_TASKS=6 elcano run examples/digiq/phone.py --output_dir runs/phone/digiq
+
+It starts from the policy that examples/digirl/phone_warm_start.py made, or from the Hugging Face folder that POLICY
+names, and learns from its tries of NUM_TASKS tasks of each kind, three each, or from the judged trajectories in the
+folder that TRAJECTORIES names. FAMILIES must be those of the warm start.
+"""
+
+import dataclasses
+import os
+from pathlib import Path
+
+from common.defaults import ROOT
+from elcano.recipe import Recipe, load_recipe, load_value
+
+PHONE = ROOT / "examples" / "digirl" / "phone_warm_start.py"
+WARM_START = ROOT / "runs" / "phone" / "warm_start" / "IL" / "policy"
+
+
+def recipe() -> Recipe:
+    """The web's recipe with the phone's tasks and actions."""
+    os.environ.setdefault("POLICY", str(WARM_START))
+    web, phone = load_recipe(ROOT / "examples" / "digiq" / "recipe.py"), load_recipe(PHONE)
+    tries = ("max_rerun_times", "all_tries", "temperature", "seed")
+    return dataclasses.replace(
+        phone,
+        name="phone-digiq",
+        starting_policy=web.starting_policy,
+        exploration=dataclasses.replace(phone.exploration, **{name: getattr(web.exploration, name) for name in tries}),
+        rounds=[dataclasses.replace(web.rounds[0], **_learned())],
+    )
+
+
+def _learned() -> dict[str, object]:
+    if given := os.environ.get("TRAJECTORIES"):
+        return {"trajectories": Path(given).resolve(), "tasks": ()}
+    return {"tasks": load_value(PHONE, "explored", Path, count=int(os.environ.get("NUM_TASKS") or 6))}

@@ -1,0 +1,75 @@
+"""The policy that learning on the phone begins with: the quickstart's, after it imitated the scripted policy a little.
+
+    elcano run examples/digirl/phone_warm_start.py --output_dir runs/phone/warm_start
+
+FAMILIES names other kinds of tasks, NUM_DEMONSTRATIONS how many of each kind are imitated, NUM_TEST_TASKS how many are
+tested with in all, by default 13 of each kind. Few demonstrations on purpose: a policy that imitated to the end varies
+too little to find out anything.
+"""
+
+import dataclasses
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.defaults import ROOT
+from common.errors import UserError
+from data.task import write_tasks
+from elcano.recipe import Recipe, Round, load_recipe
+from environments.touch.families import FAMILIES
+from environments.touch.make_tasks import make_tasks
+
+SHORT = "clock-switch clock-delete notes-read notes-delete mail-read mail-star mail-archive calendar-delete"
+"""Families of level 1 whose tasks take three to six steps."""
+PHONE = {"env": "touch", "action_space": "appagent", "max_iter": 10, "num_sessions": 8}
+
+
+def recipe() -> Recipe:
+    """One round of imitation; its Megatron checkpoint is what train_online.sh begins with."""
+    whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    training = dataclasses.replace(whole.training, seq_len=4096)
+    return dataclasses.replace(
+        whole,
+        name="phone-warm-start",
+        test_tasks=tasks("test", 13),
+        num_test_tasks=_number("NUM_TEST_TASKS", 0) or None,
+        rounds=[Round("IL", tasks("train", _number("NUM_DEMONSTRATIONS", 20)), agent="teacher")],
+        embedded_sites=False,
+        teacher=dataclasses.replace(whole.teacher, **PHONE),
+        exploration=dataclasses.replace(whole.exploration, **PHONE),
+        testing=dataclasses.replace(whole.testing, **PHONE),
+        training=training,
+        reference=None,
+    )
+
+
+def explored(count: int = 100) -> Path:
+    """So many tasks of each family to explore, on phones that no demonstration and no test has."""
+    return tasks("train", count, skipped=_number("NUM_DEMONSTRATIONS", 20))
+
+
+def tasks(split: str, count: int, skipped: int = 0) -> Path:
+    """A file with so many tasks of each family, after those that are skipped."""
+    families = _families()
+    which = f"{skipped}+{count}" if skipped else str(count)
+    path = ROOT / "runs" / "tasks" / f"phone-{split}-{which}-{zlib.crc32(' '.join(families).encode()):08x}.jsonl"
+    if not path.exists():
+        write_tasks(path, make_tasks(split, skipped + count, only=families)[skipped * len(families) :])
+    return path
+
+
+def _families() -> Sequence[str]:
+    named = (os.environ.get("FAMILIES") or SHORT).split()
+    if unknown := sorted(set(named) - FAMILIES.keys()):
+        raise UserError(f"FAMILIES: the phone has no tasks {unknown[0]!r}; it has {', '.join(FAMILIES)}")
+    return named
+
+
+def _number(variable: str, default: int) -> int:
+    said = os.environ.get(variable)
+    if not said:
+        return default
+    if not said.isdecimal() or not int(said):
+        raise UserError(f"{variable} is a number above 0, not {said!r}")
+    return int(said)

@@ -1,0 +1,97 @@
+"""Files of conversations, JSON or JSON lines, as samples: OpenAI's messages, ms-swift's, LLaMA-Factory's, ShareGPT's.
+
+LLaMA-Factory's files say by `dataset_info.json` which field is what: give that file, or its folder. Images lie in
+`--image_dir` (data URLs become files there), or where the records' paths end in it.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from common.errors import UserError
+from common.files import read_object
+from toolkits.readers.interchange.conversation import Told, read_conversation
+from toolkits.readers.reading.addresses import fetched, is_address, keep_addresses
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.references import name_in, names_told
+from toolkits.readers.reading.steps import record
+from toolkits.readers.reading.stream import stream_objects
+
+_INFO = "dataset_info.json"
+_COLUMNS = {
+    **{name: name for name in ("messages", "system", "tools", "images", "videos", "audios", "history", "chosen")},
+    **{"prompt": "instruction", "query": "input", "response": "output", "rejected": "rejected", "kto_tag": "label"},
+}
+"""LLaMA-Factory's names of columns, and what `read_conversation` calls them."""
+_ROLES = {
+    **{"user_tag": "user", "assistant_tag": "assistant", "observation_tag": "observation"},
+    **{"function_tag": "function_call", "system_tag": "system"},
+}
+
+
+def read_conversations(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
+    """One sample a record; records keep their ids, or get `<file name>--<number>`.
+
+    Raises:
+        UserError: naming file and record.
+    """
+    left_out = LeftOut()
+    info = path / _INFO if path.is_dir() else path
+    if info.name != _INFO:
+        yield from _read(path, image_dir, left_out, None)
+    else:
+        for name, described in read_object(info).items():
+            if not isinstance(described, dict) or not isinstance(described.get("file_name"), str):
+                left_out["data sets that are not files here"] += 1
+                continue
+            file = PurePosixPath(described["file_name"])
+            if file.is_absolute() or ".." in file.parts:
+                raise UserError(f"{info}: the file of {name!r:.60} lies outside of its folder")
+            yield from _read(info.parent / file, image_dir, left_out, described)
+    left_out.tell(path)
+    keep_addresses(image_dir, left_out)
+
+
+def _read(
+    path: Path, image_dir: Path, left_out: LeftOut, described: Mapping[str, Any] | None
+) -> Iterator[dict[str, Any]]:
+    for number, (where, entry) in enumerate(stream_objects(path), start=1):
+        entry = entry if described is None else _named(where, entry, described)
+        told = read_conversation(where, entry, left_out)
+        if told:
+            yield from sample(where, entry.get("id"), f"{path.stem}--{number:07d}", told, image_dir, left_out)
+
+
+def sample(
+    where: str, identifier: Any, default: str, told: Told, image_dir: Path, left_out: LeftOut
+) -> Iterator[dict[str, Any]]:
+    """The record, unless one of its images is at an address and was not fetched."""
+    name = str(default if identifier is None else identifier).replace("/", "_")
+    if missing := [one for one in told.images if is_address(one) and not fetched(one, [image_dir])]:
+        left_out["samples with images at an address"] += 1
+        left_out.addresses.update(missing)
+        return
+    named = zip(told.images, names_told(told.extra, len(told.images)), strict=True)
+    images = [name_in(where, image_dir, image, name, n, called) for n, (image, called) in enumerate(named)]
+    yield record(name, images, told.turns, told.extra)
+
+
+def _named(where: str, entry: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:
+    """A record with our names of what `dataset_info.json` describes."""
+    columns, tags = described.get("columns") or {}, described.get("tags") or {}
+    if not isinstance(columns, dict) or not isinstance(tags, dict):
+        raise UserError(f"{where}: {_INFO} has columns or tags that are no object")
+    named = {name: value for name, value in entry.items() if name not in columns.values()}
+    for theirs, ours in _COLUMNS.items():
+        if columns.get(theirs) in entry:
+            named[ours] = entry[columns[theirs]]
+    turns = named.get("messages", named.get("conversations"))
+    if isinstance(turns, list):
+        role, content = tags.get("role_tag", "from"), tags.get("content_tag", "value")
+        roles = {tags[tag]: ours for tag, ours in _ROLES.items() if tag in tags}
+        named["messages"] = [
+            {**turn, "role": roles.get(turn.get(role), turn.get(role)), "content": turn.get(content)}
+            for turn in turns
+            if isinstance(turn, dict)
+        ]
+    return named

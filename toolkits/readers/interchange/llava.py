@@ -1,0 +1,84 @@
+"""LLaVA's and ShareGPT's JSON (a list, one object a line, or one object), as samples.
+
+Read are `image` or `images`, `conversations` ({"from", "value"}) or `messages` ({"role", "content"}), and `id` where
+there is one; what else stands there is carried along. A system turn opens the first user turn; images that no `<image>`
+stands for come first.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common.errors import UserError
+from common.files import read_records
+from data.conversation import IMAGE
+from data.shards.shard import RESERVED
+from toolkits.readers.reading.steps import find_image, record
+
+_SENDERS = {"human": "human", "user": "human", "gpt": "gpt", "assistant": "gpt", "model": "gpt", "system": "system"}
+
+_OF_SAMPLES = ("system", "tools", "functions", "videos", "video", "audios", "audio", "rejected", "rejected_response")
+_OF_TURNS = (
+    *("tool_calls", "function_call", "reasoning_content", "reasoning", "images", "image", "audio"),
+    *("weight", "loss", "train", "trainable", "loss_mask", "loss_scale"),
+)
+"""Fields of other formats that samples here cannot hold. What ignores them learns other words than are meant."""
+_SAID = (*RESERVED, *_OF_SAMPLES, "image", "messages")
+_SAYS_NOTHING = (None, "", [], {})
+
+
+def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
+    """One sample a record; records keep their ids, or get `<file name>--<number>`."""
+    for number, (where, entry) in enumerate(read_records(path), start=1):
+        if not isinstance(entry, dict):
+            raise UserError(f"{where}: not an object")
+        identifier = str(entry.get("id", f"{path.stem}--{number:07d}")).replace("/", "_")
+        images = entry.get("images", entry.get("image")) or []
+        images = [images] if isinstance(images, str) else images
+        if not isinstance(images, list) or not all(isinstance(name, str) for name in images):
+            raise UserError(f"{where}: its images are not names")
+        turns = marked_turns(where, entry, len(images))
+        rest = {name: value for name, value in entry.items() if name not in _SAID and value not in _SAYS_NOTHING}
+        yield record(identifier, [find_image(where, image_dir, name) for name in images], turns, rest)
+
+
+def marked_turns(where: str, entry: dict[str, Any], num_images: int) -> list[str]:
+    """The texts of user and assistant in turn, with the marks of the images; `UserError` where they don't alternate."""
+    turns = _turns(where, entry)
+    if num_images and not any(IMAGE in text for text in turns):
+        turns[0] = f"{IMAGE}\n" * num_images + turns[0]
+    return turns
+
+
+def _check_fields(where: str, entry: dict[str, Any], turns: list[dict[str, Any]]) -> None:
+    """`UserError` for what would be lost; a turn that is to be learned, as all are (`"weight": 1`), says no more."""
+    for name in _OF_SAMPLES:
+        if entry.get(name) not in _SAYS_NOTHING:
+            raise UserError(
+                f"{where}: its {name} would be lost, for a sample has turns and images only; make turns of it, or "
+                "leave it out"
+            )
+    for turn in turns:
+        for name in _OF_TURNS:
+            if turn.get(name) not in (*_SAYS_NOTHING, 1):
+                raise UserError(
+                    f"{where}: {name} {turn[name]!r:.40} of a turn would be lost, for a turn has a text only, "
+                    "and every reply is learned; leave it out"
+                )
+
+
+def _turns(where: str, entry: dict[str, Any]) -> list[str]:
+    turns = entry.get("conversations", entry.get("messages"))
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise UserError(f"{where}: has no list of conversations or messages")
+    _check_fields(where, entry, turns)
+    senders = [_SENDERS.get(str(turn.get("from", turn.get("role")))) for turn in turns]
+    texts = [turn.get("value", turn.get("content")) for turn in turns]
+    if not all(isinstance(text, str) for text in texts):
+        raise UserError(f"{where}: a turn has no text")
+    if senders[:1] == ["system"] and len(texts) > 1:
+        texts = [f"{texts[0]}\n{texts[1]}", *texts[2:]]
+        senders = senders[1:]
+    if not texts or senders != ["human", "gpt"] * (len(senders) // 2):
+        raise UserError(f"{where}: turns must alternate user, assistant; they are {senders}")
+    return texts

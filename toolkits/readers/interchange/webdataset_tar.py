@@ -1,0 +1,243 @@
+"""Plain webdataset tars of others, packed or not, or folders of them, as samples whose images become files.
+
+The members of a sample share the name before the first dot (`a/b` in `./a/b.jpg`, `a/b.0.JPEG`, `a/b.caption.txt`);
+where that would give a sample several `json` or texts, keys have dots, and a key ends before the kind (`a/b.c` in
+`a/b.c.jpg`). An image is what begins as one, whatever its ending. A `json` member with turns is a conversation
+(conversation.py); else the text (`txt`, or `caption` in the json) is what is to be said to the images.
+Other members are left out, and counted by kind. In a folder of several tars keys count for each tar by itself.
+"""
+
+import contextlib
+import gzip
+import re
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count, repeat
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from common.errors import UserError
+from common.files import decode_text, parse_json
+from data.conversation import IMAGE
+from data.names import check_name
+from data.shards.shard import image_type
+from data.shards.tar import Member, list_tars, scan
+from toolkits.readers.interchange.conversation import read_conversation
+from toolkits.readers.interchange.splits import to_train_on
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.references import keep_image, names_told
+from toolkits.readers.reading.steps import record
+
+_IMAGES, _TEXTS = ("png", "jpg", "jpeg", "webp"), ("txt", "text", "caption")
+_KNOWN = (*_IMAGES, *_TEXTS, "json")
+_LAST_KIND = re.compile(r"(\.\d{1,9}|\.caption|\.image)?\.[^.]*$", re.IGNORECASE)
+_MAX_MEMBER_BYTES = 256 * 2**20
+_MAX_UNPACKED = 2**34
+_PIECE = 2**20
+
+
+class _Read(NamedTuple):
+    """`images` of the record are what they were called, or ""."""
+
+    record: dict[str, Any]
+    images: list[Member]
+
+
+Fields = Callable[[str, dict[str, Member], BinaryIO], dict[str, Any]]
+"""(where, members by kind, the tar) to the record of a conversation, whose `images` are members."""
+
+
+def read_webdataset(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
+    """One sample each, in the order of their first members. Nothing is written of a bad tar.
+
+    Raises:
+        UserError: naming the tar and the sample.
+    """
+    left_out = LeftOut()
+    yield from samples_of_tars(path, image_dir, left_out)
+    left_out.tell(path)
+
+
+def samples_of_tars(path: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+    """As `read_webdataset`, which tells what `left_out` counts."""
+    tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else [path]
+    if not tars:
+        raise UserError(f"{path}: no tar in this folder or below")
+    for tar in tars:
+        yield from read_tar(tar, image_dir, f"{tar.name.partition('.')[0]}--" if len(tars) > 1 else "", left_out)
+
+
+def read_tar(
+    path: Path, image_dir: Path, prefix: str, left_out: LeftOut, fields: Fields | None = None
+) -> Iterator[dict[str, Any]]:
+    """The samples of one tar; `prefix` opens ids that are keys."""
+    with _unpacked(path, image_dir) as tar, open(tar, "rb") as file:
+        groups = _groups(path, scan(tar), file, left_out)
+        named = [(f"{path}: sample {key!r}", key, parts) for key, parts in groups.items()]
+        read = [_sample(where, prefix + key, parts, file, left_out, fields or _fields) for where, key, parts in named]
+        for sample in filter(None, read):
+            where, names = f"{path}: sample {sample.record['id']!r}", sample.record["images"]
+            contents = [_content(file, member) for member in sample.images]
+            kept = [
+                keep_image(where, image_dir, *one) for one in zip(contents, repeat(sample.record["id"]), count(), names)
+            ]
+            yield {**sample.record, "images": kept}
+
+
+@contextlib.contextmanager
+def _unpacked(path: Path, folder: Path) -> Iterator[Path]:
+    """The tar itself, or what a `.tgz` holds, as a file that is gone afterwards."""
+    try:
+        with open(path, "rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    if not is_packed:
+        yield path
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder) as unpacked:
+        try:
+            with gzip.open(path) as packed:
+                while piece := packed.read(_PIECE):
+                    unpacked.write(piece)
+                    if unpacked.tell() > _MAX_UNPACKED:
+                        raise UserError(
+                            f"{path}: unpacks to more than {_MAX_UNPACKED // 2**30} GiB; unpack it yourself"
+                        )
+        except (OSError, EOFError, zlib.error) as error:
+            raise UserError(f"{path}: cannot be unpacked ({error})") from None
+        unpacked.flush()
+        try:
+            yield Path(unpacked.name)
+        except UserError as error:
+            raise UserError(str(error).replace(unpacked.name, str(path))) from None
+
+
+def _groups(path: Path, members: list[Member], file: BinaryIO, left_out: LeftOut) -> dict[str, dict[str, Member]]:
+    """Members by key and by what follows it, in lower case."""
+    places = []
+    for member in members:
+        folder, _, file_name = member.name.removeprefix("./").rpartition("/")
+        ending = file_name.partition(".")[2].lower()
+        if file_name.startswith(".") or not file_name or "__MACOSX" in folder:  # .DS_Store and its like
+            continue
+        if not ending or (_kind(ending) not in _KNOWN and not _is_image(file, member)):
+            left_out[f"members that end in {_kind(ending) or file_name}"] += 1
+            continue
+        places.append((f"{folder}/" if folder else "", file_name, member))
+    groups = _grouped(path, places, lambda name: name.partition(".")[0])
+    if any(_num_told(parts) > 1 for parts in groups.values()):
+        groups = _grouped(path, places, _before_kind)
+    return groups
+
+
+def _grouped(
+    path: Path, places: list[tuple[str, str, Member]], key_of: Callable[[str], str]
+) -> dict[str, dict[str, Member]]:
+    groups: dict[str, dict[str, Member]] = {}
+    for folder, file_name, member in places:
+        key = key_of(file_name)
+        parts = groups.setdefault(folder + key, {})
+        ending = file_name[len(key) + 1 :].lower()
+        if ending in parts:
+            raise UserError(f"{path}: has two members {member.name!r}")
+        parts[ending] = member
+    return groups
+
+
+def _num_told(parts: Mapping[str, Member]) -> int:
+    """How often a sample is said to say something: more than once where keys have dots."""
+    return max(sum(_kind(ending) == "json" for ending in parts), sum(_kind(ending) == "txt" for ending in parts))
+
+
+def _before_kind(file_name: str) -> str:
+    """`b.c` of `b.c.jpg`, `b.c.0.jpg` and `b.c.caption.txt`."""
+    return _LAST_KIND.sub("", file_name) or file_name
+
+
+def _kind(ending: str) -> str:
+    return ending.rpartition(".")[2]
+
+
+def _is_image(file: BinaryIO, member: Member) -> bool:
+    with contextlib.suppress(UserError):
+        return bool(image_type(_head(file, member)))
+    return False
+
+
+def _sample(
+    where: str, key: str, parts: dict[str, Member], file: BinaryIO, left_out: LeftOut, fields: Fields
+) -> _Read | None:
+    entry = fields(where, parts, file)
+    told = read_conversation(where, entry, left_out)
+    if told is None:
+        return None
+    identifier = str(entry.get("id", key)).replace("/", "_")
+    check_name(f"{where}: its id", identifier)
+    try:
+        for image in told.images:
+            image_type(_head(file, image))
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    names = names_told(told.extra, len(told.images))
+    return _Read(record(identifier, names, told.turns, told.extra), told.images)
+
+
+def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, Any]:
+    """Turns of the json, else a caption of the images."""
+    images = images_of(parts)
+    entry: dict[str, Any] = {}
+    for ending in parts:
+        if _kind(ending) == "json":
+            entry |= _object(where, text_of_member(where, file, parts[ending]))
+    told = [text_of_member(where, file, parts[ending]) for ending in parts if _kind(ending) in _TEXTS]
+    caption = next(iter(told), entry.get("caption"))
+    if "conversations" in entry or "messages" in entry:
+        return {**entry, "images": images}
+    if not isinstance(caption, str) or not caption.strip() or not images:
+        raise UserError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
+    named = {"id": entry["id"]} if "id" in entry else {}
+    return {**named, "images": images, "query": IMAGE * len(images), "response": caption.strip()}
+
+
+def images_of(parts: Mapping[str, Member]) -> list[Member]:
+    """Those members of a sample that are images, in order."""
+    return [parts[ending] for ending in sorted(parts, key=_place) if _kind(ending) not in (*_TEXTS, "json")]
+
+
+def _place(ending: str) -> tuple[int, str]:
+    """Images by their number, where they have one."""
+    number = re.match(r"\d{1,9}(?=\.)", ending)
+    return (int(number[0]) if number else -1, ending)
+
+
+def _head(file: BinaryIO, member: Member) -> bytes:
+    file.seek(member.offset)
+    return file.read(min(member.size, 16))
+
+
+def _content(file: BinaryIO, member: Member) -> bytes:
+    if member.size > _MAX_MEMBER_BYTES:
+        raise UserError(f"{member.name!r} has {member.size} bytes, more than an image or a text takes")
+    file.seek(member.offset)
+    return file.read(member.size)
+
+
+def text_of_member(where: str, file: BinaryIO, member: Member) -> str:
+    """What a member says."""
+    try:
+        return decode_text(_content(file, member))
+    except UnicodeDecodeError:
+        raise UserError(f"{where}: {member.name} is not a text in UTF-8 or UTF-16") from None
+
+
+def _object(where: str, text: str) -> dict[str, Any]:
+    try:
+        fields = parse_json(text)
+    except ValueError as error:
+        raise UserError(f"{where}: its json member is not valid JSON ({error})") from None
+    if not isinstance(fields, dict):
+        raise UserError(f"{where}: its json member is no object")
+    return fields

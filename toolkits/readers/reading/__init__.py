@@ -1,0 +1,1 @@
+"""What readers share: records of a file one by one, images by reference, trajectory folders, what was left out."""

@@ -1,0 +1,106 @@
+"""Images as others refer to them: bytes in the record, a data URL, a path, or an address, which is never opened."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from common.errors import UserError
+from common.files import write_atomic
+from common.shown.terminal import in_short
+from data.names import check_name
+from data.shards.shard import image_type
+from toolkits.readers.reading.addresses import fetched, is_address
+from toolkits.readers.reading.steps import find_image
+
+NAMES = "image_names"
+"""A field of records that hold their images as bytes, so that those which show the same picture share it again."""
+
+
+def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | bytes:
+    """The file in one of `folders`, or the image itself. `reference` is a path, a data URL, bytes, or
+    {"bytes", "path"} as Hugging Face's datasets have it.
+
+    Raises:
+        UserError: there is no such image, or what is there is none.
+    """
+    if isinstance(reference, dict):
+        reference = reference.get("bytes") or reference.get("path")
+    if isinstance(reference, str) and reference.startswith("data:"):
+        reference = _decoded(where, reference)
+    if isinstance(reference, bytes):
+        return reference
+    if is_address(reference) and (here := fetched(reference, folders)):
+        return here
+    if not isinstance(reference, str) or is_address(reference):
+        raise UserError(f"{where}: its image {in_short(str(reference))} is at an address, or is none; fetch it first")
+    name = unquote(reference.removeprefix("file://")) if reference.startswith("file://") else reference
+    for folder in folders[:-1]:
+        try:
+            return folder / find_image(where, folder, name)
+        except UserError:
+            continue
+    return folders[-1] / find_image(where, folders[-1], name)
+
+
+def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number: int, named: str = "") -> str:
+    """What a sample calls its image: the path of a file in `image_dir`. An image in the record becomes a file there, by
+    the name that it had (`named`, or its `path`), else `<id>.<number>.png`."""
+    found = image_behind(where, reference, [image_dir])
+    if isinstance(found, Path):
+        return str(found.relative_to(image_dir))
+    if isinstance(reference, dict) and isinstance(reference.get("path"), str):
+        named = named or reference["path"]
+    return keep_image(where, image_dir, found, identifier, number, named)
+
+
+def keep_image(where: str, image_dir: Path, content: bytes, identifier: str, number: int, named: str = "") -> str:
+    """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name."""
+    check_name(f"{where}: its id", identifier)
+    try:
+        kind = image_type(content[:16])
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+    if own := PurePosixPath(named.replace("\\", "/")).name:
+        check_name(f"{where}: its image", own)
+        if _is_free(image_dir / own, content):
+            return own
+    name = f"{identifier}.{number}.{kind}"
+    write_image(where, image_dir / name, content)
+    return name
+
+
+def names_told(extra: dict[str, Any], num_images: int) -> list[str]:
+    """What export_data.py says that the images of a record were called, taken out of it; "" where nobody says."""
+    names = extra.pop(NAMES, None)
+    is_whole = isinstance(names, list) and len(names) == num_images and all(isinstance(name, str) for name in names)
+    return names if is_whole else [""] * num_images
+
+
+def write_image(where: str, path: Path, content: bytes) -> None:
+    """`UserError` where another picture has that name, which samples that were read before may show."""
+    if not _is_free(path, content):
+        raise UserError(
+            f"{where}: {path} holds another picture, of another sample with this id; give this import its own "
+            "--image_dir, or files with the same ids by the folder that they are in"
+        )
+
+
+def _is_free(path: Path, content: bytes) -> bool:
+    """Written there, or there already."""
+    if path.exists():
+        return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
+    write_atomic(path, content, flush=False)
+    return True
+
+
+def _decoded(where: str, url: str) -> bytes:
+    head, _, encoded = url.partition(",")
+    try:
+        if not head.endswith(";base64"):
+            raise ValueError
+        return base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise UserError(f"{where}: its image's data URL is no base64") from None
