@@ -104,13 +104,6 @@ def _add_topic(title: str, subject: str, text: str) -> Rule:
     return first(written, form, page(f"Talk:{re.escape(title)}", tab("Add topic")), find(title, tab("Discussion")))
 
 
-def _rename(title: str, new: str) -> Rule:
-    """The name of the page stands in the only field that has the old one; ENTER there moves it."""
-    moved = when(lambda now: now.said(f"I should type '{new}'"), answer("done"))
-    form = on("Move ", write("New title:?", new), scroll)
-    return first(moved, form, find(title, click("Move"), tab("More")))
-
-
 def _watch(title: str) -> Rule:
     return first(done("I should click 'Watch'."), find(title, tab("Watch")))
 
@@ -209,7 +202,6 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "write-page": _write_page,
     "add-topic": _add_topic,
     "set-notice": lambda house, text: rewrite(f"{house} notice", text),
-    "rename-page": _rename,
     "watch-page": _watch,
     "unwatch-page": lambda title: first(done("I should click 'Unwatch'."), find(title, tab("Unwatch"))),
     "undo-edit": _undo,

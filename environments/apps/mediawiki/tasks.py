@@ -140,14 +140,6 @@ def _other_title(state: State, rng: random.Random, kind: str) -> str:
     return rng.choice([title for one in ADJECTIVES if (title := f"{one} {kind}") not in plants(state)])
 
 
-def _rename(state: State, rng: random.Random) -> Instance:
-    title = rng.choice(sorted(plants(state).keys() - _discussed(state).keys() - _watched(state)))
-    new, old = _other_title(state, rng, title.split()[1]), page(state, title)
-    moved = {**old, "title": new, "editor": AGENT}
-    redirect = _new_page(title, f"#REDIRECT [[{new}]]")
-    return Instance({"title": title, "new": new}, leaves([moved, redirect], [old]))
-
-
 def _watched(state: State) -> set[str]:
     return {one["title"] for one in state.of("watched")}
 
@@ -310,14 +302,6 @@ TEMPLATES: dict[str, Template] = {
             "Let the {house} notice read as follows, and nothing else: {text}",
         ),
         _set_notice,
-    ),
-    "rename-page": Template(
-        "edit",
-        (
-            "Move the page {title} to the title {new}.",
-            "The {title} is really called {new}. Rename its page, and leave a redirect behind.",
-        ),
-        _rename,
     ),
     "watch-page": Template(
         "edit",
