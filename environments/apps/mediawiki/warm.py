@@ -1,7 +1,9 @@
 """Pages are asked for once while the seed is built: what PHP compiles for them, and what MediaWiki keeps of them, is
 there when a server starts."""
 
+import contextlib
 import http.client
+import sqlite3
 import subprocess
 import time
 import urllib.error
@@ -13,6 +15,7 @@ from common.errors import UserError
 from common.processes import die_with_parent, free_port
 from environments.apps.clock import BEGIN, environment
 from environments.apps.mediawiki.content import LIST
+from environments.apps.mediawiki.settings import CACHE
 from environments.apps.mediawiki.start import COOKIES, START, command
 
 _TIMEOUT_S = 120.0
@@ -53,6 +56,8 @@ def warm(program: Path, state: Path) -> None:
                 _get(f"{address}{page}")
         finally:
             server.terminate()
+    with contextlib.closing(sqlite3.connect(state / CACHE)) as cache:
+        cache.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _get(url: str) -> None:
