@@ -36,7 +36,6 @@ def find(title: str, *rules: Rule) -> Rule:
     """`rules` on this page, or on the way there."""
     return first(
         page(re.escape(title), *rules, scroll),
-        page("Search results for .+", give_up("There is no such page.")),
         _search(title),
     )
 
@@ -90,11 +89,6 @@ def save(*steps: Rule) -> Rule:
 def rewrite(title: str, text: str) -> Rule:
     """Give a page this whole text."""
     return first(save(write(TEXT, text)), find(title, tab("Edit")))
-
-
-def _write_page(title: str, text: str) -> Rule:
-    create = page("Search results for .+", click(re.escape(title)), scroll)
-    return first(save(write(TEXT, text)), create, _search(title))
 
 
 def _add_topic(title: str, subject: str, text: str) -> Rule:
@@ -199,7 +193,6 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "editor-by-summary": lambda title, summary: history(title, tell_by_summary(summary)),
     "open-plant": lambda plant: find(plant, answer("done")),
     "open-history": lambda title: history(title, answer("done")),
-    "write-page": _write_page,
     "add-topic": _add_topic,
     "set-notice": lambda house, text: rewrite(f"{house} notice", text),
     "watch-page": _watch,
@@ -210,7 +203,6 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "copy-notice": _copy_notice,
     "keeper-notice": _keeper_notice,
     "house-built": _house_built,
-    "no-such-plant": lambda plant: find(plant),
     "no-such-summary": lambda title, summary: history(title, give_up(f"No version has the summary {summary}.")),
     "no-such-topic": _no_such_topic,
     "protected-page": lambda title, text: _protected(title),
