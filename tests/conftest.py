@@ -63,8 +63,9 @@ def no_server_spins() -> Iterator[None]:
     """One that is closed and not shut down polls a closed socket without a pause, and every later test of this process
     waits for its thread."""
     yield
-    servers = [getattr(getattr(thread, "_target", None), "__self__", None) for thread in threading.enumerate()]
-    assert not [one for one in servers if isinstance(one, BaseServer) and one.fileno() == -1]
+    loops = [target for thread in threading.enumerate() if (target := getattr(thread, "_target", None))]
+    loops = [loop for loop in loops if getattr(loop, "__name__", "") == "serve_forever"]  # not those of connections
+    assert not [loop for loop in loops if isinstance(loop.__self__, BaseServer) and loop.__self__.fileno() == -1]
 
 
 @pytest.fixture(scope="session", params=SOURCES)

@@ -42,6 +42,7 @@ SLOW = {
     "-m benchmarks.viewer": "--wall_seconds 3 --repeats 1 --output OUT",
     "benchmarks/conversion.py checkpoints": "--work_dir FOLDER/work --num_layers 1 --num_repeats 1 --output OUT",
     "-m benchmarks.data_streaming": "--num_steps 10000 --kilobytes 20 --output OUT",
+    "-m benchmarks.touch": "--num_sessions 1 --seconds 2 --repeats 1 --output OUT",
     "benchmarks/online_publish.py": "--work_dir FOLDER/work --num_layers 1 --repeats 1",
     "benchmarks/training.py": "--models quickstart --padding pages --rounds 1 --output OUT",
     "-m benchmarks.training_gpu": "--cpu --rows 1 --steps 1 --output OUT",

@@ -22,6 +22,8 @@ PAGES = {
     "/panel": f"{LOCKED}<title>Panel</title><div style='height:100%;overflow:auto'>{LINES}</div>",
     "/body": f"""<title>Body</title><style>html {{ overflow: hidden; height: 100% }}
         body {{ margin: 0; height: 100%; overflow-y: scroll }}</style>{LINES}""",
+    "/carried": f"""<!doctype html><title>Carried</title><style>html {{ height: 100% }}
+        body {{ margin: 0; height: 100%; overflow-y: scroll }}</style>{LINES}""",
     "/shadowed": f"""{LOCKED}<title>Shadowed</title><x-feed style="display:block;height:100%"></x-feed><script>
         document.querySelector("x-feed").attachShadow({{mode: "open"}}).innerHTML =
             `<section style="height:100%;overflow:auto"><slot></slot>{LINES}</section>`</script>""",
@@ -58,7 +60,9 @@ def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
     return website.offer(monkeypatch, site, PAGES)
 
 
-@pytest.mark.parametrize("path", ["/panel", "/body", "/shadowed", "/framed", "/panes", "/small", "/scripted"])
+@pytest.mark.parametrize(
+    "path", ["/panel", "/body", "/carried", "/shadowed", "/framed", "/panes", "/small", "/scripted"]
+)
 def test_the_window_scrolls_what_fills_it(browser: OneBrowser, url: str, path: str) -> None:
     assert _scroll(browser, url + path, "up") == [(False, "line 0")]
     seen = _scroll(browser, url + path, "down", "up", *["down"] * 6)

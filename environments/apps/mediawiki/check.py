@@ -34,7 +34,8 @@ _QUERIES = {
     "page": f"SELECT {_title('page')}, {_USER} AS editor, {_TEXT} AS text, {_HISTORY} AS history "
     "FROM page JOIN revision ON rev_id = page_latest ORDER BY page_id",
     "version": f"SELECT rev_id AS number, {_USER} AS user, {_TEXT} AS text, "
-    "(SELECT comment_text FROM comment WHERE comment_id = rev_comment_id) AS summary "
+    "(SELECT comment_text FROM comment JOIN revision_comment_temp ON revcomment_comment_id = comment_id "
+    "WHERE revcomment_rev = rev_id) AS summary "
     f"FROM revision WHERE rev_timestamp < '{_BEGIN}' ORDER BY rev_id",
     "deleted": f"SELECT {_title('ar')} FROM archive",
     "protected": f"SELECT {_title('page')}, pr_type AS type, pr_level AS level FROM page_restrictions "

@@ -16,9 +16,10 @@ from environments.apps.mediawiki.dump import dumped
 from environments.apps.mediawiki.install import wiki
 from environments.apps.mediawiki.settings import DATABASE, LOCAL_SETTINGS, NAME
 from environments.apps.mediawiki.start import AGENT_ID, TOKEN
+from environments.apps.mediawiki.warm import warm
 from environments.apps.php import php
 
-CONTENT = ("check.py", "content.py", "dump.py", "seed.py", "settings.py")
+CONTENT = ("check.py", "content.py", "dump.py", "seed.py", "settings.py", "warm.py")
 _FOUNDED = "20250101090000"
 _CLEARED = ("recentchanges", "logging", "module_deps")
 """What is not kept of the building: what stands in the lists of the newest changes."""
@@ -49,6 +50,7 @@ def build(program: Path, state: Path) -> None:
     _run(program, state, "rebuildtextindex.php")
     _run(program, state, "initSiteStats.php", "--update")
     _open(state / DATABASE, lambda connection: _finish(connection, made))
+    warm(program, state)
 
 
 def _people(connection: sqlite3.Connection) -> None:

@@ -27,11 +27,13 @@ $wgAuthenticationTokenVersion = null; // the token of a user is the cookie
 $wgJobRunRate = 1;
 $wgEnableEmail = false;
 $wgEnableUploads = false;
+// The notice after an edit brings down the accessibility tree of Chromium 156, and the page with it.
+$wgHooks['WebResponseSetCookie'][] = static fn ( $name ) => !str_starts_with( $name, 'PostEdit' );
 $wgAllowUserJs = $wgAllowUserCss = false;
 $wgUseInstantCommons = false;
 $wgPingback = false;
 $wgRateLimits = [];
-$wgLogos = false;
+$wgLogos = [ '1x' => '/resources/assets/mediawiki.png' ];
 $wgFooterIcons = [];
 $wgDefaultUserOptions = [ 'watchdefault' => 0, 'watchcreations' => 0, 'watchmoves' => 0 ] + $wgDefaultUserOptions;
 $wgDefaultSkin = 'vector';

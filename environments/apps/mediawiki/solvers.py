@@ -36,7 +36,6 @@ def find(title: str, *rules: Rule) -> Rule:
     """`rules` on this page, or on the way there."""
     return first(
         page(re.escape(title), *rules, scroll),
-        page("Search results for .+", give_up("There is no such page.")),
         _search(title),
     )
 
@@ -92,23 +91,11 @@ def rewrite(title: str, text: str) -> Rule:
     return first(save(write(TEXT, text)), find(title, tab("Edit")))
 
 
-def _write_page(title: str, text: str) -> Rule:
-    create = page("Search results for .+", click(re.escape(title)), scroll)
-    return first(save(write(TEXT, text)), create, _search(title))
-
-
 def _add_topic(title: str, subject: str, text: str) -> Rule:
     """ENTER in the field of the subject saves."""
     written = when(lambda now: now.said(f"I should type '{subject}'"), answer("done"))
     form = on("(?:Editing|Creating) Talk:", in_turn(write(TEXT, text), write(SUBJECT, subject)))
     return first(written, form, page(f"Talk:{re.escape(title)}", tab("Add topic")), find(title, tab("Discussion")))
-
-
-def _rename(title: str, new: str) -> Rule:
-    """The name of the page stands in the only field that has the old one; ENTER there moves it."""
-    moved = when(lambda now: now.said(f"I should type '{new}'"), answer("done"))
-    form = on("Move ", write("New title:?", new), scroll)
-    return first(moved, form, find(title, click("Move"), tab("More")))
 
 
 def _watch(title: str) -> Rule:
@@ -206,10 +193,8 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "editor-by-summary": lambda title, summary: history(title, tell_by_summary(summary)),
     "open-plant": lambda plant: find(plant, answer("done")),
     "open-history": lambda title: history(title, answer("done")),
-    "write-page": _write_page,
     "add-topic": _add_topic,
     "set-notice": lambda house, text: rewrite(f"{house} notice", text),
-    "rename-page": _rename,
     "watch-page": _watch,
     "unwatch-page": lambda title: first(done("I should click 'Unwatch'."), find(title, tab("Unwatch"))),
     "undo-edit": _undo,
@@ -218,7 +203,6 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "copy-notice": _copy_notice,
     "keeper-notice": _keeper_notice,
     "house-built": _house_built,
-    "no-such-plant": lambda plant: find(plant),
     "no-such-summary": lambda title, summary: history(title, give_up(f"No version has the summary {summary}.")),
     "no-such-topic": _no_such_topic,
     "protected-page": lambda title, text: _protected(title),

@@ -15,4 +15,5 @@ START = "/index.php/Main_Page"
 def command(program: Path, state: Path, port: int, address: str) -> list[str]:
     """Listens on this machine alone."""
     where = {"MW_CONFIG_FILE": str(state / "LocalSettings.php"), "WIKI_ADDRESS": address.removesuffix(START)}
-    return php(program, "-S", f"127.0.0.1:{port}", "-t", str(wiki(program)), **where)
+    locks = {"opcache.lockfile_path": str(state)}  # the only folder that it may write to
+    return php(program, "-S", f"127.0.0.1:{port}", "-t", str(wiki(program)), **where, **locks)

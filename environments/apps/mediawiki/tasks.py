@@ -5,7 +5,6 @@ import re
 
 from environments.apps.application import Record
 from environments.apps.mediawiki.content import (
-    ADJECTIVES,
     AGENT,
     CATEGORIES,
     HOUSES,
@@ -17,7 +16,6 @@ from environments.apps.mediawiki.content import (
 )
 from environments.apps.templates import Instance, State, Template, cannot, edits, leaves, says, shows
 
-_NEW_PAGES = ("Seed exchange", "School visits", "Heating plan", "Bee hotel", "Night opening", "Compost corner")
 _NEW_TEXTS = (
     "Ask at the desk on Friday.",
     "Nothing is planned before spring.",
@@ -104,15 +102,6 @@ def _open_history(state: State, rng: random.Random) -> Instance:
     return Instance({"title": title}, shows(f"/{title}?history"))
 
 
-def _new_page(title: str, text: str) -> Record:
-    return {"kind": "page", "title": title, "editor": AGENT, "text": text, "history": ""}
-
-
-def _write_page(state: State, rng: random.Random) -> Instance:
-    slots = {"title": rng.choice(_NEW_PAGES), "text": rng.choice(_NEW_TEXTS)}
-    return Instance(slots, leaves([_new_page(**slots)]))
-
-
 def _discussed(state: State) -> dict[str, Record]:
     """Pages of discussions, by the plant."""
     talks = [one for one in state.of("page") if one["title"].startswith("Talk:")]
@@ -134,18 +123,6 @@ def _notice(state: State, house: str) -> Record:
 def _set_notice(state: State, rng: random.Random) -> Instance:
     house, text = rng.choice(HOUSES), rng.choice(_NEW_NOTICES)
     return Instance({"house": house, "text": text}, edits(_notice(state, house), editor=AGENT, text=text))
-
-
-def _other_title(state: State, rng: random.Random, kind: str) -> str:
-    return rng.choice([title for one in ADJECTIVES if (title := f"{one} {kind}") not in plants(state)])
-
-
-def _rename(state: State, rng: random.Random) -> Instance:
-    title = rng.choice(sorted(plants(state).keys() - _discussed(state).keys() - _watched(state)))
-    new, old = _other_title(state, rng, title.split()[1]), page(state, title)
-    moved = {**old, "title": new, "editor": AGENT}
-    redirect = _new_page(title, f"#REDIRECT [[{new}]]")
-    return Instance({"title": title, "new": new}, leaves([moved, redirect], [old]))
 
 
 def _watched(state: State) -> set[str]:
@@ -207,10 +184,6 @@ def _house_built(state: State, rng: random.Random) -> Instance:
     row = rng.choice(rows(state))
     years = {house: re.findall(r"\d{4}", page(state, house)["text"])[0] for house in HOUSES}
     return Instance({"plant": row["plant"]}, says(years[row["house"]], tuple(years.values())))
-
-
-def _no_plant(state: State, rng: random.Random) -> Instance:
-    return Instance({"plant": _other_title(state, rng, rng.choice(sorted(CATEGORIES)))}, cannot())
 
 
 def _no_summary(state: State, rng: random.Random) -> Instance:
@@ -284,15 +257,6 @@ TEMPLATES: dict[str, Template] = {
         ),
         _open_history,
     ),
-    "write-page": Template(
-        "create",
-        (
-            "Write a new page called {title} that says only this: {text}",
-            "The handbook lacks a page {title}. Create it with this text: {text}",
-            "Start the page {title}. Its whole text should be: {text}",
-        ),
-        _write_page,
-    ),
     "add-topic": Template(
         "create",
         (
@@ -310,14 +274,6 @@ TEMPLATES: dict[str, Template] = {
             "Let the {house} notice read as follows, and nothing else: {text}",
         ),
         _set_notice,
-    ),
-    "rename-page": Template(
-        "edit",
-        (
-            "Move the page {title} to the title {new}.",
-            "The {title} is really called {new}. Rename its page, and leave a redirect behind.",
-        ),
-        _rename,
     ),
     "watch-page": Template(
         "edit",
@@ -385,14 +341,6 @@ TEMPLATES: dict[str, Template] = {
             "Find the house of the {plant}, then tell me in which year that house was built.",
         ),
         _house_built,
-    ),
-    "no-such-plant": Template(
-        "impossible",
-        (
-            "Tell me how many days pass between two waterings of the {plant}.",
-            "After how many days is the {plant} watered again?",
-        ),
-        _no_plant,
     ),
     "no-such-summary": Template(
         "impossible",

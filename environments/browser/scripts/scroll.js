@@ -15,6 +15,7 @@ function (direction, skipFrames) {
   const scrolls = (area) => {
     if (area === root) return area.scrollHeight > innerHeight + 1 && !isLocked();
     if (area === document.documentElement) return false;
+    if (area === document.body && overflow(document.documentElement) === "visible") return false; // the window has its overflow
     return area.scrollHeight > area.clientHeight + 1 && ["auto", "scroll", "overlay"].includes(overflow(area));
   };
   const canMove = (area) => {
