@@ -15,8 +15,8 @@ import torch
 
 from common.errors import UserError
 from data.trajectory import list_trajectories, read_trajectory
-from tests.adversary.specimens.interchange import INTERCHANGE
 from tests.adversary.refusals import limits
+from tests.adversary.specimens.interchange import INTERCHANGE
 from tests.toolkits.foreign_folders import FOREIGN
 from tests.toolkits.foreign_folders import FORMATS as CALLED
 from tests.toolkits.research import RESEARCH

@@ -46,8 +46,10 @@ def warm(program: Path, state: Path) -> None:
     port = free_port()
     where = environment(program, BEGIN, HOME=str(state), TMPDIR=str(state))
     line = command(program, state, port, f"http://127.0.0.1:{port}{START}")
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(line, env=where, cwd=state, preexec_fn=die_with_parent, **quiet) as server:
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(
+        line, env=where, cwd=state, preexec_fn=die_with_parent, stdin=nowhere, stdout=nowhere, stderr=nowhere
+    ) as server:
         try:
             address = f"http://127.0.0.1:{port}"
             _until_answered(lambda: _get(f"{address}{START}"))
