@@ -37,4 +37,7 @@ def rows(database: Path, kind: str, query: str) -> list[dict[str, Any]]:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_TIMEOUT_S)
+    """To read. SQLite may write: a server that was killed leaves what it had half written to be taken back."""
+    connection = sqlite3.connect(f"file:{path}?mode=rw", uri=True, timeout=BUSY_TIMEOUT_S)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
