@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from common.errors import UserError
 from common.processes import free_port
-from environments.apps.application import Application
+from environments.apps.application import HERE, Application
 from environments.apps.changes import changes
 from environments.apps.clock import BEGIN, ahead_s, environment
 from environments.apps.sandbox import Sandbox
@@ -48,7 +48,8 @@ class Server:
         with open(self.log, "wb") as log:
             self._started = time.time()
             own = str(self.state.parent)
-            with Sandbox((self.app.program, self.app.folder), self.state.parent, self.port) as sandbox:
+            programs = (self.app.program, HERE)  # an application may begin by another's script, as a skin does
+            with Sandbox(programs, self.state.parent, self.port) as sandbox:
                 # not in a thread: Linux ends a child with the thread that it came from
                 self._process = subprocess.Popen(
                     self.app.module("start").command(self.app.program, self.state, self.port, self._address),
