@@ -2,37 +2,29 @@
 
     elcano online examples/miniwob/recipe.py --output_dir runs/miniwob/grpo    # until Ctrl-C
 
-WARM_START: another policy's folder. SEED: of the rollouts and of the trainer.
+ALGORITHM, SEED and MAX_LAG are those of examples/online/recipe.py, whose settings these are. WARM_START names the
+Hugging Face folder of another policy.
 """
 
+import dataclasses
 import os
 from pathlib import Path
 
-from elcano.online import OnlineRecipe
-from server.config import ServerConfig
+from common.defaults import ROOT
+from elcano.online import OnlineRecipe, load_online_recipe
 
-TASKS = Path(__file__).resolve().parent / "tasks"
-GROUPS = {"groups_per_step": 6, "max_lag": 2}
+WARM_START = ROOT / "runs" / "miniwob" / "warm_start" / "IL" / "policy"
+WORLD = {"env": "miniwob", "tree_visibility": "complete"}
+"""Half of the fields have no name, and none has a number in the released tree."""
 
 
 def online() -> OnlineRecipe:
-    """Learning is as on the embedded websites (examples/online/recipe.py)."""
-    seed = int(os.environ.get("SEED") or 0)
-    return OnlineRecipe(
-        policy=Path(os.environ.get("WARM_START") or "runs/miniwob/warm_start/IL/policy").resolve(),
-        convertor="idefics2",
-        tasks=TASKS / "train.jsonl",
-        serving=ServerConfig(max_new_tokens=128),
-        collection={
-            **GROUPS,
-            **{"env": "miniwob", "tree_visibility": "complete", "seed": seed},
-            **{"group_size": 8, "temperature": 0.8, "top_k": 0},
-            **{"max_iter": 8, "max_attached_imgs": 1, "num_sessions": 12},
-        },
-        training={
-            **GROUPS,
-            **{"algorithm": "grpo", "algorithm_options": "normalizer=trajectory", "lr": 1e-4, "adam_beta2": 0.95},
-            **{"seed": seed, "batch_size": 2, "global_batch_size": 16},
-            **{"tp": 1, "dp": 1, "pr": "fp32", "ac": "none", "seq_len": 4096, "image_num": 1, "num_workers": 0},
-        },
+    """GRPO unless ALGORITHM says otherwise."""
+    os.environ.setdefault("ALGORITHM", "grpo")
+    web = load_online_recipe(ROOT / "examples" / "online" / "recipe.py")
+    return dataclasses.replace(
+        web,
+        policy=Path(os.environ.get("WARM_START") or WARM_START).resolve(),
+        tasks=ROOT / "examples" / "miniwob" / "tasks" / "train.jsonl",
+        collection={**web.collection, **WORLD},
     )

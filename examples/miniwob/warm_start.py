@@ -25,7 +25,7 @@ def recipe() -> Recipe:
         name="miniwob-warm-start",
         embedded_sites=False,
         test_tasks=TASKS / "test.jsonl",
-        num_test_tasks=20,
+        num_test_tasks=100,
         rounds=[Round("IL", _first(_number()), agent="teacher")],
         testing=dataclasses.replace(whole.testing, **WORLD),
         reference=None,

@@ -3,24 +3,22 @@
     python examples/online/compare.py --output_dir runs/online-compare --algorithms grpo pae --tries 1000
 
 Each run is a folder of `elcano online`, <output_dir>/seed-<n>/<algorithm>. The version that it ends with is tested
-greedily on tasks of websites with other contents. The same command goes on where it was stopped; with more algorithms
-or seeds it does what is missing. Needs a warm start (warm_start.py).
+greedily on held-out tasks. The same command goes on where it was stopped; with more algorithms or seeds it does what is
+missing. Needs a warm start in its world: of examples/online/warm_start.py, examples/miniwob/warm_start.py or
+examples/digirl/phone_warm_start.py.
 """
 
-import contextlib
 import dataclasses
 import itertools
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
-from urllib.parse import urlsplit
+from typing import Annotated, Literal
 
 from curve import read_points
 from recipe import LEARNING, made
+from worlds import WORLDS, World
 
 from common import cli
-from common.defaults import ROOT
 from common.errors import UserError
 from common.files import read_object, write_json
 from common.options.limits import Checked, at_least
@@ -28,7 +26,7 @@ from common.shown.drawing import drawing
 from common.shown.tables import Table, print_table
 from common.significance import compare, wilson
 from data.online_run import OnlineRun, read_group
-from data.task import Task, read_tasks, write_tasks
+from data.task import write_tasks
 from elcano.executors.executor import Command, python
 from elcano.executors.local import Executor
 from elcano.online import run_online
@@ -36,12 +34,6 @@ from elcano.resources import ANY
 from elcano.stages.services import policy_server
 from server.config import ServerConfig
 
-KINDS = ("Shop-price", "Shop-cart", "Forum-views")
-"""Kinds of tasks in which the warm start sometimes succeeds."""
-EXPLORED = ("IL-2", "optim-1", "optim-2", "optim-3", *(f"voyage/{n}" for n in range(1, 6)))
-HELD_OUT = ("test", "test-2", "validation", *(f"voyage/{n}" for n in range(1, 7)))
-HELD_OUT_SEED = 1
-"""Of websites whose contents nobody learned of."""
 START = "warm start"
 _GROUPS_A_POINT = 18
 _COLOURS = ("#14606b", "#c2571a", "#6b4c9a", "#2f7d32", "#777777", "#b08900")
@@ -53,8 +45,10 @@ class Config(Checked):
 
     output_dir: Path
     """Folder of all runs."""
-    warm_start: Path = ROOT / "runs" / "online" / "warm_start" / "IL" / "policy"
-    """Hugging Face folder of the policy that all begin with."""
+    world: Literal["sites", "miniwob", "touch"] = "sites"
+    """The embedded websites, MiniWoB++ or the phone."""
+    warm_start: Path | None = None
+    """Hugging Face folder of the policy that all begin with. None: where the world's warm start is made by default."""
     algorithms: tuple[str, ...] = tuple(LEARNING)
     """Names of recipe.py."""
     seeds: tuple[int, ...] = (0,)
@@ -77,29 +71,39 @@ class Arm:
 
 def main(config: Config) -> None:
     """Run what is missing, and show what came of all."""
-    if not config.warm_start.is_dir():
-        raise UserError(f"{config.warm_start}: no such folder; make it as examples/online/warm_start.py says")
-    executor = Executor()
-    explored, held_out = _tasks(executor, config)
-    with _sites(executor, 0, config.output_dir / "logs" / "sites.log") as port:
+    world, executor = WORLDS[config.world], Executor()
+    policy = config.warm_start or world.warm_start
+    if not policy.is_dir():
+        raise UserError(f"{policy}: no such folder; make a warm start as {Path(__file__).name} says, or name one")
+    explored, held_out = config.output_dir / "tasks.jsonl", config.output_dir / "test.jsonl"
+    if not held_out.exists():
+        write_tasks(explored, world.explored())
+        write_tasks(held_out, world.tests(executor, config.output_dir / "made", config.test_tasks))
+    with world.served(executor, False, config.output_dir / "logs" / "world.log") as where:
         for name, seed in itertools.product(config.algorithms, config.seeds):
-            if not (_run(config, name, seed).folder / "test" / "report.json").exists():
-                _learn(config, name, seed, explored, port)
-    start = _test(executor, config.warm_start, held_out, config.output_dir / "start")
+            run = _run(config, name, seed)
+            if not (run.folder / "test" / "report.json").exists():
+                recipe = made(name, policy, explored, seed)
+                groups = {"num_groups": -(-config.tries // recipe.collection["group_size"])}
+                collection = {**recipe.collection, **world.browsing, **where, **groups}
+                run_online(dataclasses.replace(recipe, collection=collection), run.folder)
+    start = _test(executor, world, policy, held_out, config.output_dir / "start")
     arms = [Arm(START, start, [_mean(start)], [])]
     for name in config.algorithms:
         runs = [_run(config, name, seed) for seed in config.seeds]
-        found = [_test(executor, run.version(run.newest_version()), held_out, run.folder / "test") for run in runs]
+        found = [
+            _test(executor, world, run.version(run.newest_version()), held_out, run.folder / "test") for run in runs
+        ]
         outcomes = {task: sum(each[task] for each in found) / len(found) for task in start}
         arms.append(Arm(name, outcomes, [_mean(each) for each in found], [run.folder for run in runs]))
-        show(arms, config.output_dir)
+    show(arms, world, config.output_dir)
 
 
 def _run(config: Config, name: str, seed: int) -> OnlineRun:
     return OnlineRun(config.output_dir / f"seed-{seed}" / name)
 
 
-def show(arms: Sequence[Arm], folder: Path) -> None:
+def show(arms: Sequence[Arm], world: World, folder: Path) -> None:
     """The table, `summary.json` and `curves.png`. A change is paired by task, its interval over tasks."""
     start = arms[0].outcomes
     table = Table(["learned by"], ["tries", "success", "95 %", "change", "95 %", "minutes"])
@@ -121,83 +125,37 @@ def show(arms: Sequence[Arm], folder: Path) -> None:
         }
     print_table(table)
     write_json(folder / "summary.json", summary, indent=1)
-    _draw(arms, folder / "curves.png")
+    _draw(arms, world, folder / "curves.png")
 
 
-def _learn(config: Config, name: str, seed: int, explored: Path, sites_port: int) -> None:
-    recipe = made(name, config.warm_start, explored, seed)
-    num_groups = -(-config.tries // recipe.collection["group_size"])
-    collection = {**recipe.collection, "num_groups": num_groups, "sites_port": sites_port}
-    run_online(dataclasses.replace(recipe, collection=collection), _run(config, name, seed).folder)
-
-
-def _test(executor: Executor, policy: Path, tasks: Path, folder: Path) -> dict[str, float]:
+def _test(executor: Executor, world: World, policy: Path, tasks: Path, folder: Path) -> dict[str, float]:
     """1 of each task of `tasks` that `policy` solves, else 0."""
-
     report = folder / "report.json"
     if not report.exists():
         serving = ServerConfig(max_new_tokens=128)
         with (
-            _sites(executor, HELD_OUT_SEED, folder / "logs" / "sites.log") as port,
+            world.served(executor, True, folder / "logs" / "world.log") as where,
             policy_server(executor, policy, serving, ANY, folder / "logs" / "server.log") as url,
         ):
             words = python(
                 "collection/run.py",
-                **{"test_file": tasks, "api_localhost": url, "sites_port": port, "headless": True},
-                **{"max_iter": 8, "max_attached_imgs": 1, "temperature": 0, "judge": "oracle", "num_sessions": 12},
+                **{"test_file": tasks, "api_localhost": url, "headless": True, **world.browsing, **where},
+                **{"max_attached_imgs": 1, "temperature": 0, "judge": "oracle", "num_sessions": 12},
                 **{"output_dir": folder / "trajectories", "report": report},
             )
             executor.run(Command(words, folder / "logs" / "test.log"))
     return {task: float(solved) for task, solved in read_object(report)["outcomes"].items()}
 
 
-@contextlib.contextmanager
-def _sites(executor: Executor, seed: int, log: Path) -> Iterator[int]:
-    """The port of the embedded websites with the contents of `seed`."""
-
-    def command(_: str, port: int) -> Command:
-        words = [sys.executable, "-m", "environments.sites", "--seed", str(seed), "--port", str(port)]
-        return Command(words, log)
-
-    with executor.service(command, "/health") as url:
-        port = urlsplit(url).port
-        assert port is not None
-        yield port
-
-
-def _tasks(executor: Executor, config: Config) -> tuple[Path, Path]:
-    """(tasks to explore, tasks to test with)."""
-    explored, held_out = config.output_dir / "tasks.jsonl", config.output_dir / "test.jsonl"
-    if not held_out.exists():
-        made_at = config.output_dir / f"tasks-{HELD_OUT_SEED}"
-        words = [sys.executable, "-m", "environments.sites.make_tasks", "--seed", str(HELD_OUT_SEED)]
-        executor.run(Command([*words, "--output_dir", str(made_at)], config.output_dir / "logs" / "make_tasks.log"))
-        write_tasks(
-            explored, [task for tasks in _of_kinds(ROOT / "data" / "tasks", EXPLORED).values() for task in tasks]
-        )
-        found = _of_kinds(made_at, HELD_OUT)
-        write_tasks(held_out, [task for kind in KINDS for task in found[kind][: config.test_tasks]])
-    return explored, held_out
-
-
-def _of_kinds(folder: Path, files: Sequence[str]) -> dict[str, list[Task]]:
-    """The tasks of each kind, file by file."""
-    found: dict[str, list[Task]] = {kind: [] for kind in KINDS}
-    for task in (task for name in files for task in read_tasks(folder / f"{name}.jsonl")):
-        if kind := _kind(task.id):
-            found[kind].append(task)
-    return found
-
-
 def _mean(outcomes: Mapping[str, float]) -> float:
     return sum(outcomes.values()) / len(outcomes)
 
 
-def _draw(arms: Sequence[Arm], path: Path) -> None:
+def _draw(arms: Sequence[Arm], world: World, path: Path) -> None:
     """The share of tries that succeed by tries before, all seeds together, `_GROUPS_A_POINT` groups in a point."""
     with drawing(path, (9, 4.5)) as (axes,):
         for arm, colour in zip(arms[1:], itertools.cycle(_COLOURS), strict=False):
-            points = [_mean_of_kinds(run) for run in arm.runs]
+            points = [_mean_of_kinds(run, world) for run in arm.runs]
             least = min(map(len, points))
             at = [sum(run[number][0] for run in points) / len(points) for number in range(least)]
             shares = [100 * sum(run[number][1] for run in points) / len(points) for number in range(least)]
@@ -208,7 +166,7 @@ def _draw(arms: Sequence[Arm], path: Path) -> None:
         axes.legend()
 
 
-def _mean_of_kinds(folder: Path) -> list[tuple[int, float]]:
+def _mean_of_kinds(folder: Path, world: World) -> list[tuple[int, float]]:
     """(tries before, share that succeeds) of a run, point by point. Kinds count alike, however many of a point's groups
     are theirs: some are harder, and few groups are seldom of all kinds."""
     groups = [group for path in OnlineRun(folder).groups().values() if (group := read_group(path))]
@@ -216,14 +174,10 @@ def _mean_of_kinds(folder: Path) -> list[tuple[int, float]]:
     for first in range(0, len(groups), _GROUPS_A_POINT):
         rewards: dict[str, list[float]] = {}
         for group in groups[first : first + _GROUPS_A_POINT]:
-            rewards.setdefault(_kind(group.task_id) or "", []).extend(reward or 0.0 for reward in group.rewards)
+            rewards.setdefault(world.kind(group.task_id), []).extend(reward or 0.0 for reward in group.rewards)
         points.append((tries, sum(sum(own) / len(own) for own in rewards.values()) / len(rewards)))
         tries += sum(map(len, rewards.values()))
     return points
-
-
-def _kind(task_id: str) -> str | None:
-    return next((kind for kind in KINDS if task_id.startswith(f"{kind}-")), None)
 
 
 if __name__ == "__main__":

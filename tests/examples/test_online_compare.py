@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,20 +13,37 @@ import pytest
 from common.files import write_json
 from data.online_run import Group
 from data.task import read_tasks
+from elcano.executors.local import Executor
 from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "examples" / "online"))
 import compare  # pyright: ignore[reportMissingImports]
 import recipe  # pyright: ignore[reportMissingImports]
+from worlds import WORLDS  # pyright: ignore[reportMissingImports]
 
+KINDS = ("Shop-price", "Shop-cart", "Forum-views")
 sys.path.remove(str(ROOT / "examples" / "online"))
 
 
 def test_each_kind_has_tasks_to_explore_that_no_test_has() -> None:
-    explored = compare._of_kinds(ROOT / "data" / "tasks", compare.EXPLORED)
-    assert {kind: len(tasks) for kind, tasks in explored.items()} == dict.fromkeys(compare.KINDS, 130)
+    sites = WORLDS["sites"]
+    explored = sites.explored()
+    assert Counter(sites.kind(task.id) for task in explored) == {
+        "Shop-price": 130,
+        "Shop-cart": 130,
+        "Forum-views": 130,
+    }
     tested = {task.id for name in ("test", "test-2") for task in read_tasks(ROOT / "data" / "tasks" / f"{name}.jsonl")}
-    assert not {task.id for tasks in explored.values() for task in tasks} & tested
+    assert not {task.id for task in explored} & tested
+
+
+@pytest.mark.parametrize("name", ["miniwob", "touch"])
+def test_a_world_is_tested_with_seeds_that_nobody_explored(name: str, tmp_path: Path) -> None:
+    world = WORLDS[name]
+    explored, tested = world.explored(), world.tests(Executor(), tmp_path, 30)
+    assert set(Counter(world.kind(task.id) for task in tested).values()) == {30}
+    assert {world.kind(task.id) for task in tested} == {world.kind(task.id) for task in explored}
+    assert not {task.web for task in tested} & {task.web for task in explored}
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
@@ -43,12 +61,16 @@ def test_the_table_pairs_each_arm_with_the_warm_start(tmp_path: Path, capsys: py
     ]
     (log / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for number in range(36):
-        group = Group(number, f"{compare.KINDS[number % 3]}-x--{number}", [0, 1], [float(number >= 18), None], [0, 0])
+        group = Group(number, f"{KINDS[number % 3]}-x--{number}", [0, 1], [float(number >= 18), None], [0, 0])
         write_json(run / "trajectories" / f"group{number:06d}" / "group.json", dataclasses.asdict(group))
-    assert compare._mean_of_kinds(run) == [(0, 0.0), (36, 0.5)]
+    assert compare._mean_of_kinds(run, WORLDS["sites"]) == [(0, 0.0), (36, 0.5)]
     start = {f"task-{n}": float(n < 2) for n in range(10)}
     learned = {f"task-{n}": float(n < 8) for n in range(10)}
-    compare.show([compare.Arm("warm start", start, [0.2], []), compare.Arm("pae", learned, [0.8], [run])], tmp_path)
+    compare.show(
+        [compare.Arm("warm start", start, [0.2], []), compare.Arm("pae", learned, [0.8], [run])],
+        WORLDS["sites"],
+        tmp_path,
+    )
     row = next(line for line in capsys.readouterr().out.splitlines() if " pae " in f" {line.strip()} ")
     assert row.split() == "pae 200 80.0% 49% to 94% +60.0% +28% to +92% 4".split()
     summary = json.loads((tmp_path / "summary.json").read_text())

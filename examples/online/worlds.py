@@ -1,0 +1,100 @@
+"""Worlds that compare.py learns in: how each is browsed, which tasks are explored, and which are held out."""
+
+import contextlib
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from common.defaults import ROOT
+from data.task import Task, read_tasks
+from elcano.executors.executor import Command
+from elcano.executors.local import Executor
+from elcano.recipe import load_value
+
+_KINDS = ("Shop-price", "Shop-cart", "Forum-views")
+"""Of the embedded websites' tasks those in which the warm start sometimes succeeds."""
+_EXPLORED = ("IL-2", "optim-1", "optim-2", "optim-3", *(f"voyage/{n}" for n in range(1, 6)))
+_HELD_OUT = ("test", "test-2", "validation", *(f"voyage/{n}" for n in range(1, 7)))
+_HELD_OUT_SEED = 1
+"""Of websites whose contents nobody learned of."""
+_MINIWOB = ROOT / "examples" / "miniwob" / "tasks"
+_PHONE = ROOT / "examples" / "digirl" / "phone_warm_start.py"
+
+
+@contextlib.contextmanager
+def _served_by_the_collector(executor: Executor, is_held_out: bool, log: Path) -> Iterator[Mapping[str, Any]]:
+    yield {}
+
+
+@dataclasses.dataclass(frozen=True)
+class World:
+    """`browsing` are flags of the collector; `served` gives those that say where the world is, while it lives. `kind`
+    is read from a task's id: a kind's tasks differ by their seed. Held-out tasks may be made in a folder."""
+
+    warm_start: Path
+    browsing: Mapping[str, Any]
+    kind: Callable[[str], str]
+    explored: Callable[[], Sequence[Task]]
+    held_out: Callable[[Executor, Path], Sequence[Task]]
+    served: Callable[[Executor, bool, Path], contextlib.AbstractContextManager[Mapping[str, Any]]] = (
+        _served_by_the_collector
+    )
+
+    def tests(self, executor: Executor, folder: Path, per_kind: int) -> list[Task]:
+        """So many held-out tasks of each kind, kind by kind."""
+        kinds: dict[str, list[Task]] = {}
+        for task in self.held_out(executor, folder):
+            kinds.setdefault(self.kind(task.id), []).append(task)
+        return [task for tasks in kinds.values() for task in tasks[:per_kind]]
+
+
+@contextlib.contextmanager
+def _serve_sites(executor: Executor, is_held_out: bool, log: Path) -> Iterator[Mapping[str, Any]]:
+    seed = _HELD_OUT_SEED if is_held_out else 0
+
+    def command(_: str, port: int) -> Command:
+        return Command([sys.executable, "-m", "environments.sites", "--seed", str(seed), "--port", str(port)], log)
+
+    with executor.service(command, "/health") as url:
+        yield {"sites_port": urlsplit(url).port}
+
+
+def _make_sites_tasks(executor: Executor, folder: Path) -> list[Task]:
+    words = [sys.executable, "-m", "environments.sites.make_tasks", "--seed", str(_HELD_OUT_SEED)]
+    executor.run(Command([*words, "--output_dir", str(folder)], folder / "make_tasks.log"))
+    return _of_chosen_kinds(folder, _HELD_OUT)
+
+
+def _of_chosen_kinds(folder: Path, files: Sequence[str]) -> list[Task]:
+    """Kind by kind, and of a kind file by file."""
+    tasks = [task for name in files for task in read_tasks(folder / f"{name}.jsonl")]
+    return [task for kind in _KINDS for task in tasks if task.id.startswith(f"{kind}-")]
+
+
+WORLDS = {
+    "sites": World(
+        warm_start=ROOT / "runs" / "online" / "warm_start" / "IL" / "policy",
+        browsing={"max_iter": 8},
+        kind=lambda task_id: "-".join(task_id.split("-")[:2]),
+        explored=lambda: _of_chosen_kinds(ROOT / "data" / "tasks", _EXPLORED),
+        held_out=_make_sites_tasks,
+        served=_serve_sites,
+    ),
+    "miniwob": World(
+        warm_start=ROOT / "runs" / "miniwob" / "warm_start" / "IL" / "policy",
+        browsing={"env": "miniwob", "tree_visibility": "complete", "max_iter": 8},
+        kind=lambda task_id: task_id.removeprefix("miniwob.").rpartition("--")[0],
+        explored=lambda: read_tasks(_MINIWOB / "train.jsonl"),
+        held_out=lambda *_: read_tasks(_MINIWOB / "test.jsonl"),
+    ),
+    "touch": World(
+        warm_start=ROOT / "runs" / "phone" / "warm_start" / "IL" / "policy",
+        browsing={"env": "touch", "action_space": "appagent", "max_iter": 10},
+        kind=lambda task_id: task_id.removeprefix("touch.").rpartition("--")[0],
+        explored=lambda: read_tasks(load_value(_PHONE, "explored", Path)),
+        held_out=lambda *_: read_tasks(load_value(_PHONE, "tasks", Path, split="test", count=50)),
+    ),
+}
