@@ -84,11 +84,12 @@ def site_name(name: str) -> str:
         return name
 
 
-_SPLIT = re.compile(r"-(IL|optim-\d+|test(-\d+)?|validation|human-extend)$")
+_SPLIT = re.compile(r"-(IL|optim-\d+|test(-\d+)?|validation|human-extend|voyage)$")
 
 
 def family_of_task(task_id: str) -> str:
-    """`Shop-price` of `Shop-price-test-2--004`: the kind of task, in whatever split it stands."""
+    """`Shop-price` of `Shop-price-test-2--004`: the kind of task, in whatever split it stands. An id without a number
+    after `--` is a kind of its own."""
     return _SPLIT.sub("", task_id.rpartition("--")[0]) or task_id
 
 

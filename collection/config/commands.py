@@ -75,6 +75,9 @@ class PoolConfig(CollectionConfig):
     and waits for it."""
     look_ahead: Annotated[int, at_least(1)] | None = None
     """Groups that may begin while an older one is not complete. Default: (max_lag + 1) * groups_per_step."""
+    curriculum_floor: Annotated[float, between(0.01, 1)] = 1.0
+    """How often a kind of task is met whose last groups all succeeded or all failed, beside one whose groups differ
+    within. 1: as often."""
     num_groups: Annotated[int, at_least(1)] | None = None
     """End when so many groups are complete, those of earlier starts included. None: never."""
 

@@ -1,11 +1,11 @@
 """Which task the next group is of: every task once an epoch, in an order that a seed draws.
 
 All that it goes by is which groups were begun, so that a pool that is started again goes on in the same order, and a
-task that is added later comes in the epoch that is under way.
+task that is added later comes in the epoch that is under way. A curriculum may pass a task over in some epochs.
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from common.seeds import draw
 from data.task import Task
@@ -32,13 +32,15 @@ class Order:
         self._queue = [self._place(task_id) for task_id in self._tasks]
         heapq.heapify(self._queue)
 
-    def take(self) -> tuple[Task, int]:
-        """The next task, and its epoch."""
-        epoch, _, task_id = self._queue[0]
-        self._epoch = max(epoch, self._epoch)
-        self._next_epoch[task_id] = epoch + 1
-        heapq.heapreplace(self._queue, self._place(task_id))
-        return self._tasks[task_id], epoch
+    def take(self, share: Callable[[str], float] = lambda _: 1.0) -> tuple[Task, int]:
+        """The next task, and its epoch. `share`, above 0: of its turns those in which a task is taken."""
+        while True:
+            epoch, _, task_id = self._queue[0]
+            self._epoch = max(epoch, self._epoch)
+            self._next_epoch[task_id] = epoch + 1
+            heapq.heapreplace(self._queue, self._place(task_id))
+            if draw(str(self._seed), str(epoch), task_id, "met") < share(task_id):
+                return self._tasks[task_id], epoch
 
     def _place(self, task_id: str) -> tuple[int, float, str]:
         epoch = self._next_epoch[task_id]

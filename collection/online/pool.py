@@ -21,6 +21,7 @@ from collection.config.commands import PoolConfig
 from collection.judges import Judge
 from collection.judges.judging import is_unclear, judge_once
 from collection.online.admission import Admission
+from collection.online.curriculum import Curriculum
 from collection.online.group import OpenGroup, needs_judge_alone, read_begun
 from collection.online.order import Order
 from collection.online.status import PoolStatus
@@ -80,6 +81,7 @@ class Pool:
         self._num_complete, self._next_number = len(begun.complete), begun.next_number
         self._order = Order(config.seed or 0, begun.epochs)
         self._order.set_tasks(tasks.tasks)
+        self._curriculum = Curriculum(config.curriculum_floor, begun.complete)
 
     async def run(self, join: Join) -> None:
         """Until the end, or a `UserError`: nothing works here, or the trainer does not keep to what both agreed on."""
@@ -138,7 +140,7 @@ class Pool:
         return self._admission.allows(self._next_number, self._versions.dropped, self._versions.held, oldest)
 
     def _begin(self) -> None:
-        number, (task, epoch) = self._next_number, self._order.take()
+        number, (task, epoch) = self._next_number, self._order.take(self._curriculum.share)
         folder = self._run.group(number)
         group = OpenGroup(number, task, self._config.group_size, epoch, self._versions.held, folder)
         group.begin()
@@ -204,6 +206,7 @@ class Pool:
     def _complete(self, group: OpenGroup) -> None:
         done = group.complete(self._run)
         del self._open[group.number]
+        self._curriculum.settled(done)
         self._num_complete += 1
         self._news.set()
         shutil.rmtree(self._downloads / group.folder.name, ignore_errors=True)

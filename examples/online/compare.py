@@ -26,7 +26,7 @@ from common.shown.drawing import drawing
 from common.shown.tables import Table, print_table
 from common.significance import compare, wilson
 from data.online_run import OnlineRun, read_group
-from data.task import write_tasks
+from data.task import family_of_task, write_tasks
 from elcano.executors.executor import Command, python
 from elcano.executors.local import Executor
 from elcano.online import run_online
@@ -96,14 +96,14 @@ def main(config: Config) -> None:
         ]
         outcomes = {task: sum(each[task] for each in found) / len(found) for task in start}
         arms.append(Arm(name, outcomes, [_mean(each) for each in found], [run.folder for run in runs]))
-    show(arms, world, config.output_dir)
+    show(arms, config.output_dir)
 
 
 def _run(config: Config, name: str, seed: int) -> OnlineRun:
     return OnlineRun(config.output_dir / f"seed-{seed}" / name)
 
 
-def show(arms: Sequence[Arm], world: World, folder: Path) -> None:
+def show(arms: Sequence[Arm], folder: Path) -> None:
     """The table, `summary.json` and `curves.png`. A change is paired by task, its interval over tasks."""
     start = arms[0].outcomes
     table = Table(["learned by"], ["tries", "success", "95 %", "change", "95 %", "minutes"])
@@ -125,7 +125,7 @@ def show(arms: Sequence[Arm], world: World, folder: Path) -> None:
         }
     print_table(table)
     write_json(folder / "summary.json", summary, indent=1)
-    _draw(arms, world, folder / "curves.png")
+    _draw(arms, folder / "curves.png")
 
 
 def _test(executor: Executor, world: World, policy: Path, tasks: Path, folder: Path) -> dict[str, float]:
@@ -151,11 +151,11 @@ def _mean(outcomes: Mapping[str, float]) -> float:
     return sum(outcomes.values()) / len(outcomes)
 
 
-def _draw(arms: Sequence[Arm], world: World, path: Path) -> None:
+def _draw(arms: Sequence[Arm], path: Path) -> None:
     """The share of tries that succeed by tries before, all seeds together, `_GROUPS_A_POINT` groups in a point."""
     with drawing(path, (9, 4.5)) as (axes,):
         for arm, colour in zip(arms[1:], itertools.cycle(_COLOURS), strict=False):
-            points = [_mean_of_kinds(run, world) for run in arm.runs]
+            points = [_mean_of_kinds(run) for run in arm.runs]
             least = min(map(len, points))
             at = [sum(run[number][0] for run in points) / len(points) for number in range(least)]
             shares = [100 * sum(run[number][1] for run in points) / len(points) for number in range(least)]
@@ -166,7 +166,7 @@ def _draw(arms: Sequence[Arm], world: World, path: Path) -> None:
         axes.legend()
 
 
-def _mean_of_kinds(folder: Path, world: World) -> list[tuple[int, float]]:
+def _mean_of_kinds(folder: Path) -> list[tuple[int, float]]:
     """(tries before, share that succeeds) of a run, point by point. Kinds count alike, however many of a point's groups
     are theirs: some are harder, and few groups are seldom of all kinds."""
     groups = [group for path in OnlineRun(folder).groups().values() if (group := read_group(path))]
@@ -174,7 +174,7 @@ def _mean_of_kinds(folder: Path, world: World) -> list[tuple[int, float]]:
     for first in range(0, len(groups), _GROUPS_A_POINT):
         rewards: dict[str, list[float]] = {}
         for group in groups[first : first + _GROUPS_A_POINT]:
-            rewards.setdefault(world.kind(group.task_id), []).extend(reward or 0.0 for reward in group.rewards)
+            rewards.setdefault(family_of_task(group.task_id), []).extend(reward or 0.0 for reward in group.rewards)
         points.append((tries, sum(sum(own) / len(own) for own in rewards.values()) / len(rewards)))
         tries += sum(map(len, rewards.values()))
     return points

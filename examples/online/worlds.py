@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.defaults import ROOT
-from data.task import Task, read_tasks
+from data.task import Task, family_of_task, read_tasks
 from elcano.executors.executor import Command
 from elcano.executors.local import Executor
 from elcano.recipe import load_value
@@ -31,12 +31,11 @@ def _served_by_the_collector(executor: Executor, is_held_out: bool, log: Path) -
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """`browsing` are flags of the collector; `served` gives those that say where the world is, while it lives. `kind`
-    is read from a task's id: a kind's tasks differ by their seed. Held-out tasks may be made in a folder."""
+    """`browsing` are flags of the collector; `served` gives those that say where the world is, while it lives. Held-out
+    tasks may be made in a folder."""
 
     warm_start: Path
     browsing: Mapping[str, Any]
-    kind: Callable[[str], str]
     explored: Callable[[], Sequence[Task]]
     held_out: Callable[[Executor, Path], Sequence[Task]]
     served: Callable[[Executor, bool, Path], contextlib.AbstractContextManager[Mapping[str, Any]]] = (
@@ -47,7 +46,7 @@ class World:
         """So many held-out tasks of each kind, kind by kind."""
         kinds: dict[str, list[Task]] = {}
         for task in self.held_out(executor, folder):
-            kinds.setdefault(self.kind(task.id), []).append(task)
+            kinds.setdefault(family_of_task(task.id), []).append(task)
         return [task for tasks in kinds.values() for task in tasks[:per_kind]]
 
 
@@ -71,14 +70,13 @@ def _make_sites_tasks(executor: Executor, folder: Path) -> list[Task]:
 def _of_chosen_kinds(folder: Path, files: Sequence[str]) -> list[Task]:
     """Kind by kind, and of a kind file by file."""
     tasks = [task for name in files for task in read_tasks(folder / f"{name}.jsonl")]
-    return [task for kind in _KINDS for task in tasks if task.id.startswith(f"{kind}-")]
+    return [task for kind in _KINDS for task in tasks if family_of_task(task.id) == kind]
 
 
 WORLDS = {
     "sites": World(
         warm_start=ROOT / "runs" / "online" / "warm_start" / "IL" / "policy",
         browsing={"max_iter": 8},
-        kind=lambda task_id: "-".join(task_id.split("-")[:2]),
         explored=lambda: _of_chosen_kinds(ROOT / "data" / "tasks", _EXPLORED),
         held_out=_make_sites_tasks,
         served=_serve_sites,
@@ -86,14 +84,12 @@ WORLDS = {
     "miniwob": World(
         warm_start=ROOT / "runs" / "miniwob" / "warm_start" / "IL" / "policy",
         browsing={"env": "miniwob", "tree_visibility": "complete", "max_iter": 8},
-        kind=lambda task_id: task_id.removeprefix("miniwob.").rpartition("--")[0],
         explored=lambda: read_tasks(_MINIWOB / "train.jsonl"),
         held_out=lambda *_: read_tasks(_MINIWOB / "test.jsonl"),
     ),
     "touch": World(
         warm_start=ROOT / "runs" / "phone" / "warm_start" / "IL" / "policy",
         browsing={"env": "touch", "action_space": "appagent", "max_iter": 10},
-        kind=lambda task_id: task_id.removeprefix("touch.").rpartition("--")[0],
         explored=lambda: read_tasks(load_value(_PHONE, "explored", Path)),
         held_out=lambda *_: read_tasks(load_value(_PHONE, "tasks", Path, split="test", count=50)),
     ),

@@ -6,7 +6,9 @@ from collections import Counter
 import pytest
 
 from collection.online.admission import Admission
+from collection.online.curriculum import Curriculum
 from collection.online.order import Order
+from data.online_run import Group
 from data.task import Task
 
 
@@ -93,3 +95,35 @@ def test_a_task_that_is_added_comes_in_the_epoch_under_way() -> None:
     assert Counter(taken[7:])["new", 2] == 1
     assert {name for name, _ in taken[7:]} == {"a", "b", "new"}
     assert max(Counter(taken).values()) == 1
+
+
+def group(number: int, task_id: str, *rewards: float | None) -> Group:
+    return Group(number, task_id, list(range(len(rewards))), list(rewards), [0, 0])
+
+
+def test_a_kind_whose_tries_are_all_alike_comes_more_seldom_and_comes_back() -> None:
+    names = [f"{kind}--{seed}" for kind in ("solved", "learned") for seed in range(100)]
+    curriculum, order = Curriculum(floor=0.2), Order(seed=5)
+    order.set_tasks(tasks(*names))
+
+    def shares() -> Counter[str]:
+        return Counter(order.take(curriculum.share)[0].id.rpartition("--")[0] for _ in range(400))
+
+    assert min(shares().values()) > 180  # nobody knows anything yet
+    for number in range(6):
+        curriculum.settled(group(number, f"solved--{number}", 1, 1, 1))
+        curriculum.settled(group(10 + number, f"learned--{number}", 1, 0, None))
+    seldom = shares()["solved"]
+    assert 40 < seldom < 95  # a sixth of 400
+    for number in range(6):
+        curriculum.settled(group(20 + number, f"solved--{number}", None, None))  # faults say nothing
+    assert curriculum.share("solved--0") == 0.2
+    for number in range(6):
+        curriculum.settled(group(30 + number, f"solved--{number}", 1, 0))
+    assert min(shares().values()) > 180
+
+
+def test_a_curriculum_is_known_again_from_the_groups_of_an_earlier_start() -> None:
+    complete = [group(number, f"a--{number}", 0, 0) for number in range(6)]
+    assert Curriculum(0.1, complete).share("a--99") == 0.1
+    assert Curriculum(1, complete).share("a--99") == 1

@@ -12,7 +12,7 @@ import pytest
 
 from common.files import write_json
 from data.online_run import Group
-from data.task import read_tasks
+from data.task import family_of_task, read_tasks
 from elcano.executors.local import Executor
 from tests.conftest import ROOT
 
@@ -28,7 +28,7 @@ sys.path.remove(str(ROOT / "examples" / "online"))
 def test_each_kind_has_tasks_to_explore_that_no_test_has() -> None:
     sites = WORLDS["sites"]
     explored = sites.explored()
-    assert Counter(sites.kind(task.id) for task in explored) == {
+    assert Counter(family_of_task(task.id) for task in explored) == {
         "Shop-price": 130,
         "Shop-cart": 130,
         "Forum-views": 130,
@@ -41,8 +41,8 @@ def test_each_kind_has_tasks_to_explore_that_no_test_has() -> None:
 def test_a_world_is_tested_with_seeds_that_nobody_explored(name: str, tmp_path: Path) -> None:
     world = WORLDS[name]
     explored, tested = world.explored(), world.tests(Executor(), tmp_path, 30)
-    assert set(Counter(world.kind(task.id) for task in tested).values()) == {30}
-    assert {world.kind(task.id) for task in tested} == {world.kind(task.id) for task in explored}
+    assert set(Counter(family_of_task(task.id) for task in tested).values()) == {30}
+    assert {family_of_task(task.id) for task in tested} == {family_of_task(task.id) for task in explored}
     assert not {task.web for task in tested} & {task.web for task in explored}
 
 
@@ -63,12 +63,11 @@ def test_the_table_pairs_each_arm_with_the_warm_start(tmp_path: Path, capsys: py
     for number in range(36):
         group = Group(number, f"{KINDS[number % 3]}-x--{number}", [0, 1], [float(number >= 18), None], [0, 0])
         write_json(run / "trajectories" / f"group{number:06d}" / "group.json", dataclasses.asdict(group))
-    assert compare._mean_of_kinds(run, WORLDS["sites"]) == [(0, 0.0), (36, 0.5)]
+    assert compare._mean_of_kinds(run) == [(0, 0.0), (36, 0.5)]
     start = {f"task-{n}": float(n < 2) for n in range(10)}
     learned = {f"task-{n}": float(n < 8) for n in range(10)}
     compare.show(
         [compare.Arm("warm start", start, [0.2], []), compare.Arm("pae", learned, [0.8], [run])],
-        WORLDS["sites"],
         tmp_path,
     )
     row = next(line for line in capsys.readouterr().out.splitlines() if " pae " in f" {line.strip()} ")
