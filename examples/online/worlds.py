@@ -83,7 +83,7 @@ WORLDS = {
     ),
     "miniwob": World(
         warm_start=ROOT / "runs" / "miniwob" / "warm_start" / "IL" / "policy",
-        browsing={"env": "miniwob", "tree_visibility": "complete", "max_iter": 8},
+        browsing={"env": "miniwob", "tree_visibility": "complete", "max_iter": 8, "curriculum_floor": 0.2},
         explored=lambda: read_tasks(_MINIWOB / "train.jsonl"),
         held_out=lambda *_: read_tasks(_MINIWOB / "test.jsonl"),
     ),
