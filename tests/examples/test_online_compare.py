@@ -79,7 +79,7 @@ def test_the_table_pairs_each_arm_with_the_warm_start(tmp_path: Path, capsys: py
 
 @pytest.mark.slow
 def test_the_whole_from_a_small_warm_start(tmp_path: Path) -> None:
-    """Also the benchmark of waiting, which needs a policy that sometimes succeeds."""
+    """Also the benchmarks of waiting and of exactness, which need a policy that sometimes succeeds."""
     start = tmp_path / "start"
     told = {**os.environ, "NUM_DEMONSTRATIONS": "150"}
     words = [sys.executable, "-m", "elcano.cli", "run", "examples/online/warm_start.py", "--output_dir", str(start)]
@@ -93,3 +93,10 @@ def test_the_whole_from_a_small_warm_start(tmp_path: Path) -> None:
     words += ["--work_dir", str(tmp_path / "waiting"), "--seconds", "20", "--repeats", "1", "--num_sessions", "8"]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1].startswith("ratio ")
+    words = ["-m", "benchmarks.online_exactness", "--recipe", "examples/online/recipe.py", "--num_groups", "16"]
+    words += ["--work_dir", str(tmp_path / "exactness"), "--layouts", "TP1", "TP2, packed"]
+    told = {**os.environ, "WARM_START": str(policy), "ALGORITHM": "grpo"}
+    subprocess.run([sys.executable, *words], cwd=ROOT, env=told, check=True, capture_output=True)
+    for layout in ("TP1", "TP2-packed"):
+        found = json.loads((tmp_path / "exactness" / layout / "difference.json").read_text())
+        assert found["num_tokens"] > 0 and found["max"] < 1e-4
