@@ -32,8 +32,7 @@ class Curriculum:
             self._spread[family_of_task(group.task_id)].append(len(rewards) > 1)
 
     def share(self, task_id: str) -> float:
-        """Of a task's turns those in which it is met: the share of its kind's last groups that had a spread. One that
-        was never met counts as a group with a spread, so that a kind is not given up after its first."""
+        """Of a task's turns those in which it is met: the share of its kind's last groups that had a spread, counting
+        one more that had."""
         last = self._spread[family_of_task(task_id)]
-        unknown = _WINDOW - len(last)
-        return max(self._floor, (sum(last) + unknown) / _WINDOW)
+        return max(self._floor, (sum(last) + 1) / (len(last) + 1))
