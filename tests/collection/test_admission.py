@@ -125,5 +125,5 @@ def test_a_kind_whose_tries_are_all_alike_comes_more_seldom_and_comes_back() -> 
 
 def test_a_curriculum_is_known_again_from_the_groups_of_an_earlier_start() -> None:
     complete = [group(number, f"a--{number}", 0, 0) for number in range(6)]
-    assert Curriculum(0.1, complete).share("a--99") == 0.1
+    assert Curriculum(0.2, complete).share("a--99") == 0.2
     assert Curriculum(1, complete).share("a--99") == 1
