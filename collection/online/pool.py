@@ -78,6 +78,9 @@ class Pool:
         self._news = asyncio.Event()
         begun = read_begun(self._run)
         self._open = {group.number: group for group in begun.open}
+        now = {task.id: task for task in tasks.tasks}
+        for group in begun.open:  # the world may be at another port than it was
+            group.task = now.get(group.task.id, group.task)
         self._num_complete, self._next_number = len(begun.complete), begun.next_number
         self._order = Order(config.seed or 0, begun.epochs)
         self._order.set_tasks(tasks.tasks)

@@ -1,6 +1,7 @@
 """`pool.py` as a trainer meets it: real browsers, real HTTP, killed and started again; folders say all of it."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -74,6 +75,29 @@ def check_sums(run: OnlineRun, size: int) -> None:
         said = {step.weights_version for folder in folders for step in read_trajectory(folder).steps}
         versions = [version for name in said if (version := run.version_of(name)) is not None]
         assert not versions or [min(versions), max(versions)] == group.versions
+
+
+def test_a_group_under_way_goes_on_where_its_world_is_now(run: OnlineRun, spawn: Spawn) -> None:
+    """A world that the pool itself serves is at another port each time."""
+    shutil.copy(ROOT / "data" / "tasks" / "validation.jsonl", run.tasks)
+
+    def policy(request: Request) -> tuple[int, Any]:
+        return 200, {"text": "Thought: so.\n\nAction: ANSWER; yes"}
+
+    flags = ("--group_size", 2, "--groups_per_step", 2, "--max_iter", 2, "--num_groups", 2)
+    with answering(policy) as server:
+        pool = start(spawn, run, server, *flags)
+        wait_until(lambda: len(complete(run)) == 2)
+        assert pool.wait(timeout=100) == 0
+        for folder in run.groups().values():  # as a kill leaves it, and the websites of then are gone
+            for path in (*folder.glob("task*"), folder / "group.json"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            note = read_json(folder / "begun.json")
+            note["task"]["web"] = re.sub(r":\d+/", f":{free_port()}/", note["task"]["web"])
+            (folder / "begun.json").write_text(json.dumps(note))
+        pool = start(spawn, run, server, *flags)
+        assert pool.wait(timeout=100) == 0, pool.stderr.read()
+    assert len(rollouts(run)) == 4
 
 
 @pytest.mark.timeout(900)
