@@ -85,7 +85,7 @@ def main(config: Config) -> None:
             if not (run.folder / "test" / "report.json").exists():
                 recipe = made(name, policy, explored, seed)
                 groups = {"num_groups": -(-config.tries // recipe.collection["group_size"])}
-                collection = {**recipe.collection, **world.browsing, **where, **groups}
+                collection = {**recipe.collection, **world.browsing, **world.exploring, **where, **groups}
                 run_online(dataclasses.replace(recipe, collection=collection), run.folder)
     start = _test(executor, world, policy, held_out, config.output_dir / "start")
     arms = [Arm(START, start, [_mean(start)], [])]

@@ -31,8 +31,8 @@ def _served_by_the_collector(executor: Executor, is_held_out: bool, log: Path) -
 
 @dataclasses.dataclass(frozen=True)
 class World:
-    """`browsing` are flags of the collector; `served` gives those that say where the world is, while it lives. Held-out
-    tasks may be made in a folder."""
+    """`browsing` are flags of the collector, `exploring` those of the pool alone; `served` gives those that say where
+    the world is, while it lives. Held-out tasks may be made in a folder."""
 
     warm_start: Path
     browsing: Mapping[str, Any]
@@ -41,6 +41,7 @@ class World:
     served: Callable[[Executor, bool, Path], contextlib.AbstractContextManager[Mapping[str, Any]]] = (
         _served_by_the_collector
     )
+    exploring: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def tests(self, executor: Executor, folder: Path, per_kind: int) -> list[Task]:
         """So many held-out tasks of each kind, kind by kind."""
@@ -83,7 +84,8 @@ WORLDS = {
     ),
     "miniwob": World(
         warm_start=ROOT / "runs" / "miniwob" / "warm_start" / "IL" / "policy",
-        browsing={"env": "miniwob", "tree_visibility": "complete", "max_iter": 8, "curriculum_floor": 0.2},
+        browsing={"env": "miniwob", "tree_visibility": "complete", "max_iter": 8},
+        exploring={"curriculum_floor": 0.2},
         explored=lambda: read_tasks(_MINIWOB / "train.jsonl"),
         held_out=lambda *_: read_tasks(_MINIWOB / "test.jsonl"),
     ),

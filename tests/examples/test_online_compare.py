@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from collection.config.commands import PoolConfig, RunConfig
 from common.files import write_json
 from data.online_run import Group
 from data.task import family_of_task, read_tasks
@@ -44,6 +45,9 @@ def test_a_world_is_tested_with_seeds_that_nobody_explored(name: str, tmp_path: 
     assert set(Counter(family_of_task(task.id) for task in tested).values()) == {30}
     assert {family_of_task(task.id) for task in tested} == {family_of_task(task.id) for task in explored}
     assert not {task.web for task in tested} & {task.web for task in explored}
+    made = recipe.made("grpo", tmp_path, tmp_path / "tasks.jsonl").collection
+    PoolConfig(run_dir=tmp_path, **{**made, **world.browsing, **world.exploring})
+    assert world.browsing.keys() <= {field.name for field in dataclasses.fields(RunConfig)}
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are() -> None:
