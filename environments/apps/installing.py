@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.errors import UserError
@@ -47,10 +47,25 @@ def debian_program(program: Path, name: str) -> list[str]:
 
 
 def _run(what: str, *command: str, cwd: str | None = None) -> None:
+    run(f"{what} could not be installed", command, cwd=cwd)
+
+
+def run(
+    failed: str,
+    command: Sequence[str],
+    where: Mapping[str, str] | None = None,
+    given: str = "",
+    cwd: Path | str | None = None,
+) -> None:
+    """Run `command` to its end, in the environment `where`, with `given` as its input.
+
+    Raises:
+        UserError: `failed`, and the last line of what the command said.
+    """
     try:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+        done = subprocess.run(command, env=where, input=given, capture_output=True, text=True, cwd=cwd)
     except FileNotFoundError:
-        raise UserError(f"{what} could not be installed: there is no {command[0]} here") from None
+        raise UserError(f"{failed}: there is no {command[0]} here") from None
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"{what} could not be installed: {words[-1]} ({' '.join(command[:4])} ...)")
+        raise UserError(f"{failed}: {words[-1]} ({' '.join(command[:4])} ...)")

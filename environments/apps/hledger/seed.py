@@ -6,7 +6,7 @@ from pathlib import Path
 from environments.apps.hledger import content
 from environments.apps.hledger.start import JOURNAL
 
-CONTENT = ("check.py", "content.py", "seed.py")
+CONTENT = ("../ledgers/entries.py", "check.py", "content.py", "seed.py")
 
 
 def build(program: Path, state: Path) -> None:

@@ -4,13 +4,12 @@ import contextlib
 import secrets
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
 from environments.apps.clock import BUILT, environment
+from environments.apps.installing import run
 from environments.apps.mediawiki import content
 from environments.apps.mediawiki.dump import dumped
 from environments.apps.mediawiki.install import wiki
@@ -93,7 +92,4 @@ def _run(program: Path, state: Path, script: str, *words: str) -> None:
     known = {"MW_CONFIG_FILE": str(settings)} if settings.exists() else {}
     command = php(program, str(wiki(program) / "maintenance" / script), *words, **known)
     where = environment(program, BUILT, HOME=str(state))
-    done = subprocess.run(command, env=where, capture_output=True, text=True, cwd=state)
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"MediaWiki could not be filled by {script}: {said[-1]}")
+    run(f"MediaWiki could not be filled by {script}", command, where, cwd=state)
