@@ -3,13 +3,50 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
 
 CLOCK = "libfaketime==3.0.1"
 """What gives a server another clock; a C compiler builds it."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What an application is, and which packages it is installed from: NAME==VERSION of the Python package index,
+    NAME=VERSION of Debian.
+
+    Args:
+        finish: what is left to do in the folder of the packages.
+        like: the application whose modules take the place of those that this one's folder lacks.
+    """
+
+    title: str
+    version: str
+    license: str
+    python: tuple[str, ...] = ()
+    debian: tuple[str, ...] = ()
+    finish: Callable[[Path], None] | None = None
+    like: str = ""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.debian, *self.python, CLOCK)
+
+    def install(self, program: Path) -> None:
+        """Into `program`, with a virtual environment for its Python or at least for the clock.
+
+        Raises:
+            UserError: a package could not be installed.
+        """
+        python_environment(program, (*self.python, CLOCK))
+        if self.debian:
+            debian_packages(program, self.debian)
+        if self.finish:
+            self.finish(program)
 
 
 def python_environment(folder: Path, packages: Sequence[str]) -> None:

@@ -1,6 +1,5 @@
 """A ledger with our content (`content.py`), which beancount has found no fault in."""
 
-import shutil
 from pathlib import Path
 
 from environments.apps.clock import BUILT, environment
@@ -18,13 +17,11 @@ sys.exit("; ".join(map(str, errors)) or None)
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: beancount finds a fault.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
     ledger = state / LEDGER
     ledger.write_text(content.written(content.make()))
     command = [str(python_of(program)), "-c", _CHECK, str(ledger)]

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,13 +28,11 @@ _SETTINGS = {
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: Fossil failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
     repository = state / REPOSITORY
     new = [
         "new",

@@ -2,7 +2,6 @@
 
 import contextlib
 import secrets
-import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -25,13 +24,12 @@ _CLEARED = ("recentchanges", "logging", "module_deps")
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: one of MediaWiki's own programs failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    (state / "cache").mkdir(parents=True)
+    (state / "cache").mkdir()
     password = f"--pass={secrets.token_hex(16)}"  # nobody logs in by this
     where = ("--dbtype=sqlite", "--dbname=wiki", f"--dbpath={state}", f"--confpath={state}", "--scriptpath=")
     _run(program, state, "install.php", *where, "--server=http://127.0.0.1", password, NAME, content.ADMINISTRATOR)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import shutil
 from pathlib import Path
 
 from environments.apps.clock import BUILT, environment
@@ -23,13 +22,11 @@ _SETTINGS = {
 
 
 def build(program: Path, state: Path, skin: str = "responsive") -> None:
-    """At `state`, which is not there yet; `skin`: one with the same fields, responsive or devel.
+    """In the empty folder `state`; `skin`: one with the same fields, responsive or devel.
 
     Raises:
         UserError: Roundup's own programs failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
     given = {
         **dataclasses.asdict(content.make()),
         "people": content.PEOPLE,

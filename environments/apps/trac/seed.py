@@ -3,7 +3,6 @@
 import configparser
 import dataclasses
 import json
-import shutil
 from pathlib import Path
 
 from environments.apps.clock import BUILT, environment
@@ -23,12 +22,11 @@ _SETTINGS = {
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: one of Trac's own commands failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
     python, where = str(python_of(program)), environment(program, BUILT)
     admin = "import sys; from trac.admin.console import run; sys.exit(run(sys.argv[1:]))"
     run(_FAILED, [python, "-c", admin, str(state), "initenv", "Ferry Services", "sqlite:db/trac.db"], where)
