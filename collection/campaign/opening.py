@@ -46,8 +46,9 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
     screen to show a browser on: `--headless`.
     """
     config, notes = without_display(config)
+    browser = browser_of(config)
     offered = {
-        "browser": browser_of(config),
+        "browser": browser,
         "device": device_of(config),
         "reset_command": config.reset_command,
         "test_file": config.test_file,
@@ -61,7 +62,7 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
     taken, given = choose_settings(config.env, offered), _given(config)
     _check_used(config.env, given, taken)
     world = make_world(config.env, **taken)
-    _check_window(config.env, given, offered["browser"], getattr(world, "browser", None))
+    _check_window(config.env, given, browser, getattr(world, "browser", None))
     with (
         _used_cluster("" if config.dry_run else config.ray_address),
         contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note,

@@ -17,8 +17,8 @@ from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.tiny import text_only
 from tests.training.algorithms import test_grpo_run
-from tests.training.critics import test_critic
 from tests.training.conftest import convert, converted, train
+from tests.training.critics import test_critic
 from tests.training.critics.test_score import score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
 from training.batches.tokenize_sample import tokenize
