@@ -60,7 +60,7 @@ async def collect(
         raise UserError(f"--upload_dir {config.upload_dir}: no such folder")
     if config.output_dir.is_dir():
         check_action_space(config.output_dir, config.action_space)
-    policy, pace = make_policy(config), make_pace(config)
+    policy, pace = make_policy(config), make_pace(config, config.env, config.site_interval_s)
     progress = CampaignProgress(len(tasks), pace)
     try:
         await policy.check()
