@@ -18,6 +18,7 @@ from data.actions.action import Answer
 from data.actions.point_action import AnyAction, ClickAt, CloseTab, GoTo, HoverAt, OpenTab, ScrollAt, Write
 from data.actions.screen import Point, Scale, Screen
 from toolkits.readers.reading.steps import find_image, objects_in, text_of
+from toolkits.readers.research.encodings.html_elements import elements_of, tree_of
 from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
@@ -28,7 +29,6 @@ from toolkits.readers.research.episodes import (
     size_told,
     step_of,
 )
-from toolkits.readers.research.html_elements import elements_of, tree_of
 
 _KEY = "data-webtasks-id"
 _USABLE = frozenset("link button textbox combobox checkbox radio option tab menuitem searchbox switch".split())

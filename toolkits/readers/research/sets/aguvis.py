@@ -20,8 +20,8 @@ from data.actions.screen import REL1
 from data.conversation import IMAGE
 from toolkits.readers.reading.steps import find_image, objects_in, text_of
 from toolkits.readers.reading.stream import stream_objects
+from toolkits.readers.research.encodings.pyautogui_code import actions_in
 from toolkits.readers.research.episodes import Episode, EpisodeStep, if_whole, only_box, step_of
-from toolkits.readers.research.pyautogui_code import actions_in
 
 _TASK = re.compile(r"Instruction:\s*(.+?)\s*Previous actions:", re.DOTALL)
 _NUMBERED = re.compile(r"(.+?)[_/](?:step_?|screenshot_?)?(\d{1,9})\.\w+(?:\.\w+)?")

@@ -22,7 +22,7 @@ from toolkits.readers.reading.references import image_behind
 from toolkits.readers.reading.steps import find_image, text_of
 from toolkits.readers.reading.stream import stream_objects
 from toolkits.readers.research.episodes import Episode
-from toolkits.readers.research.grounding import asked_of, pointing, sides_of
+from toolkits.readers.research.sets.grounding import asked_of, pointing, sides_of
 
 _PLATFORMS = ("mobile", "desktop", "web")
 _OF_SOURCE = {"ios": "mobile", "android": "mobile", "windows": "desktop", "macos": "desktop"}

@@ -25,7 +25,6 @@ from data.actions.screen import PX, Screen
 from data.conversation import IMAGE
 from toolkits.readers.reading.steps import find_image, objects_in, text_of
 from toolkits.readers.reading.stream import stream_objects
-from toolkits.readers.research.android_control import android_actions
 from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
@@ -35,6 +34,7 @@ from toolkits.readers.research.episodes import (
     scroll_towards,
     step_of,
 )
+from toolkits.readers.research.sets.android_control import android_actions
 
 _ASKED = re.compile(r"^(?:High-level instruction|Low-level instruction|Instruction): *(.+?)(?=\n\n|\Z)", re.M | re.S)
 _HISTORY = re.compile(r"^Action [Hh]istory: *(.*?)(?=\n\n|\Z)", re.M | re.S)

@@ -16,8 +16,8 @@ from common.files import parse_json
 from data.actions.point_action import AnyAction, ClickAt, HoverAt, Press, Write
 from data.actions.screen import PX, Screen
 from toolkits.readers.reading.steps import text_field, text_of
+from toolkits.readers.research.encodings.html_elements import elements_of, tree_of
 from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, step_of
-from toolkits.readers.research.html_elements import elements_of, tree_of
 
 _COLUMNS = (
     *("annotation_id", "website", "confirmed_task", "screenshot", "cleaned_html", "operation"),

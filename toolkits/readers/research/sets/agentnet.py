@@ -13,8 +13,8 @@ from common.errors import UserError
 from data.actions.screen import REL1
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
 from toolkits.readers.reading.stream import stream_objects
+from toolkits.readers.research.encodings.pyautogui_code import actions_in
 from toolkits.readers.research.episodes import Episode, EpisodeStep, if_whole, step_of
-from toolkits.readers.research.pyautogui_code import actions_in
 
 
 def read_agentnet(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:

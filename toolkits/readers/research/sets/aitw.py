@@ -24,6 +24,7 @@ from data.actions.point_action import AnyAction, ClickAt, Press, Write
 from data.actions.screen import REL1, Screen
 from data.images import MAX_PIXELS
 from toolkits.readers.reading.steps import find_image, objects_in, text_field, text_of
+from toolkits.readers.research.encodings.tfrecord import Feature, read_examples, texts
 from toolkits.readers.research.episodes import (
     HOME,
     Episode,
@@ -35,7 +36,6 @@ from toolkits.readers.research.episodes import (
     step_of,
     swipe,
 )
-from toolkits.readers.research.tfrecord import Feature, read_examples, texts
 
 _TAP = 0.04
 _COMPLETE = 10  # their number of an action type; those of the others stand below

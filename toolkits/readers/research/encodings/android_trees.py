@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.errors import UserError
-from toolkits.readers.research.tfrecord import bytes_of, fields
+from toolkits.readers.research.encodings.tfrecord import bytes_of, fields
 
 _ROLES = {
     "EditText": "textbox",

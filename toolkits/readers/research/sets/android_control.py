@@ -18,7 +18,8 @@ from data.actions.point_action import AnyAction, ClickAt, Press, Write
 from data.actions.screen import PX, Point, Screen
 from toolkits.readers.reading.steps import find_image, objects_in
 from toolkits.readers.reading.stream import stream_objects
-from toolkits.readers.research.android_trees import AndroidPage, page_of
+from toolkits.readers.research.encodings.android_trees import AndroidPage, page_of
+from toolkits.readers.research.encodings.tfrecord import read_examples, texts
 from toolkits.readers.research.episodes import (
     HOME,
     Episode,
@@ -31,7 +32,6 @@ from toolkits.readers.research.episodes import (
     scroll_towards,
     step_of,
 )
-from toolkits.readers.research.tfrecord import read_examples, texts
 
 _SCROLLED = 2 / 3  # of the screen; the set does not say how far
 
