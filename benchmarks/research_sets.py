@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common.shown.tables import Table, print_table
 from tests.toolkits.research import RESEARCH
-from tests.toolkits.test_research_sets import Action, done, expected, imported, space_of
+from tests.toolkits.research.expected import Action, done, expected, imported, space_of
 
 
 def main() -> None:

@@ -46,7 +46,9 @@ def main(config: ExplorationConfig) -> int | None:
 
 
 def _explore(config: ExplorationConfig, world: World, tasks: Sequence[Task]) -> int:
-    judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
+    judge, ledger = make_judge(
+        config, config.output_dir, tasks, judge_key(config, config.eval_api_base), config.api_localhost
+    )
     if judge is None:
         raise UserError("exploration needs a judge: without one nobody knows when a task is solved")
     run_until_stopped(collect(config, world, tasks, range(config.max_rerun_times), judge, config.all_tries))

@@ -56,7 +56,9 @@ def main(config: PoolConfig) -> int | None:
         if config.dry_run:
             print_overview(tasks)
             return world.check(tasks)
-        judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
+        judge, ledger = make_judge(
+            config, config.output_dir, tasks, judge_key(config, config.eval_api_base), config.api_localhost
+        )
         assert judge is not None  # as `PoolConfig` makes sure
         run_until_stopped(_collect(config, world, tasks, judge))
         if ledger is not None:
@@ -84,7 +86,7 @@ def _begin_at_sites(config: PoolConfig) -> bool:
 async def _collect(config: PoolConfig, world: World, tasks: Sequence[Task], judge: Judge) -> None:
     online = OnlineRun(config.run_dir)
     status = PoolStatus(online.folder / "state" / "pool.json")
-    policy, pace = PatientPolicy(make_policy(config), status.say), make_pace(config)
+    policy, pace = PatientPolicy(make_policy(config), status.say), make_pace(config, config.env, config.site_interval_s)
     versions = Versions(online, policy)
     try:
         await world.restore()
@@ -97,7 +99,9 @@ async def _collect(config: PoolConfig, world: World, tasks: Sequence[Task], judg
                 raise UserError(f"another pool collects into {config.output_dir}; stop it first")
             growing = GrowingTasks(config, world, list(tasks), status.say)
             pool = Pool(config, world, growing, versions, held, judge, pace, status)
-            async with this_process(config, world, tasks, policy, pace, num_sessions(config)) as join:
+            async with this_process(
+                config, config.max_iter, world, tasks, policy, pace, num_sessions(config.num_sessions)
+            ) as join:
                 await pool.run(join)
     except Exception as error:
         if isinstance(error, FullDiskError) or full_disk_error(error):

@@ -51,7 +51,9 @@ def main(config: RunConfig) -> int | None:
 
 
 def _collect(config: RunConfig, world: World, tasks: Sequence[Task]) -> int:
-    judge, ledger = make_judge(config, config.output_dir, tasks, judge_key(config), config.api_localhost)
+    judge, ledger = make_judge(
+        config, config.output_dir, tasks, judge_key(config, config.eval_api_base), config.api_localhost
+    )
     run_until_stopped(collect(config, world, tasks, [None], judge))
     summary = summarise(config.output_dir, tasks)
     if config.report is None or summary["num_invalid"] == summary["num_tasks"]:

@@ -142,13 +142,14 @@ def read_records(path: Path) -> list[tuple[str, Any]]:
     except ValueError as error:
         if lines and lines[0][1].lstrip().startswith("["):
             raise UserError(f"{path}: not valid JSON ({error})") from None
-        return [(f"{path}:{number}", _parse_line(line, f"{path}:{number}")) for number, line in lines]
+        return [(f"{path}:{number}", parse_line(line, f"{path}:{number}")) for number, line in lines]
     if not isinstance(whole, list):
         return [(f"{path}:{lines[0][0]}", whole)]
     return [(f"{path}: record {number}", value) for number, value in enumerate(whole, start=1)]
 
 
-def _parse_line(line: str, where: str) -> Any:
+def parse_line(line: str, where: str) -> Any:
+    """The JSON of a line; `UserError` that names `where`."""
     try:
         return parse_json(line)
     except ValueError as error:

@@ -313,7 +313,7 @@ def parse_messages(where: str, messages: Any) -> tuple[str, str, list[Trajectory
 
 def released_end(log: str | None, steps: Sequence[TrajectoryStep]) -> tuple[str, str | None]:
     """(status, answer) by OpenWebVoyager's `agent.log`; where it was not kept, by the last reply."""
-    answer = _answer_of(steps[-1].reply)
+    answer = answer_of(steps[-1].reply)
     finished = answer is not None if log is None else _FINISH_LINE in log
     return FINISHED if finished else MAX_STEPS, answer if finished else None
 
@@ -357,7 +357,8 @@ def _feedback_of(text: str) -> str:
     return ""
 
 
-def _answer_of(reply: str) -> str | None:
+def answer_of(reply: str) -> str | None:
+    """What a reply answers, None where it does not."""
     try:
         action = parse_reply(reply).action
     except ActionError:

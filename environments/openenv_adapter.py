@@ -29,9 +29,8 @@ except ModuleNotFoundError as missing:
     print(f"error: {missing} in {sys.executable}; run: pip install openenv", file=sys.stderr)
     sys.exit(2)
 
-import uvicorn
-
 from common.errors import UserError
+from common.network.serving import serve_app
 from common.options.limits import Checked, Port, at_least
 from common.processes import listen
 from data.action_spaces.webvoyager import SPACE
@@ -153,7 +152,7 @@ def main(config: Config) -> None:
         listener = listen(config.port, config.host)
         port = listener.getsockname()[1]
         print(f"{len(sessions.tasks)} tasks of {config.env} on http://{config.host}:{port}", flush=True)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+        serve_app(app, listener)
 
 
 _OF_WORLDS = ("env_tasks", "env_seeds", "test_file", "trouble")

@@ -53,9 +53,9 @@ PARTS = {
     "benchmarks/conversion_checkpoints.py",
 }  # what benchmarks/conversion.py starts
 ELSEWHERE = {
-    "-m benchmarks.memory_by_rank": "tests/training/test_memory_by_rank.py",
+    "-m benchmarks.memory_by_rank": "tests/training/launch/test_memory_by_rank.py",
+    "-m benchmarks.apps": "tests/environments/apps/test_apps_live.py",
     "-m benchmarks.online_exactness": "tests/examples/test_online_compare.py",
-    "-m benchmarks.apps": "tests/environments/test_apps_live.py",
     "-m benchmarks.serving_nodes": "tests/server/test_server_nodes.py",
     "-m benchmarks.collection_nodes": "tests/collection/test_nodes.py",
     "-m benchmarks.quickstart": "tests/examples/test_quickstart_times.py",

@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-import uvicorn
-
 from common import cli
 from common.errors import UserError
 from common.files import make_folder
+from common.network.serving import serve_app
 from common.processes import listen
 from viewer.answers import Answers
 from viewer.app import create_app
@@ -65,7 +64,7 @@ def main(config: ViewConfig) -> None:
     host = f"[{host}]" if ":" in host else host  # IPv6
     step = f"#/t/{quote(index.runs[0].sets[0].key, safe='')}/{quote(single.name)}/1" if single else ""
     print(f"look at http://{host}:{port}/?token={token}{step} (Ctrl-C ends it)", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+    serve_app(app, listener)
 
 
 def _single(roots: Sequence[Path]) -> Path | None:

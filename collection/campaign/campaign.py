@@ -24,6 +24,7 @@ from collection.campaign.progress import CampaignProgress
 from collection.campaign.schedule import Schedule
 from collection.campaign.taking import Collector, Join, LostError, NeverTakenError, Try
 from collection.config.commands import CollectionConfig
+from collection.config.tasks import TaskFlags
 from collection.judges import Judge
 from collection.judges.judging import is_judge_fault, is_unclear, judge_once
 from common.background import await_in_thread
@@ -59,7 +60,7 @@ async def collect(
         raise UserError(f"--upload_dir {config.upload_dir}: no such folder")
     if config.output_dir.is_dir():
         check_action_space(config.output_dir, config.action_space)
-    policy, pace = make_policy(config), make_pace(config)
+    policy, pace = make_policy(config), make_pace(config, config.env, config.site_interval_s)
     progress = CampaignProgress(len(tasks), pace)
     try:
         await policy.check()
@@ -68,7 +69,8 @@ async def collect(
             async with collectors(config, world, tasks, policy, pace, held, progress.say) as join:
                 note_tasks(config.output_dir, tasks)
                 schedule = Schedule(tasks, held, config.site_concurrency)
-                await Campaign(config, world, schedule, runs, judge, join, progress, all_tries).run()
+                downloads = downloads_of(config.download_dir, config.output_dir)
+                await Campaign(config, downloads, world, schedule, runs, judge, join, progress, all_tries).run()
     except Exception as error:
         if isinstance(error, FullDiskError) or full_disk_error(error):
             raise full(config.output_dir, list_trajectories(config.output_dir), error) from error
@@ -97,7 +99,8 @@ def full(output_dir: Path, folders: Iterable[Path], error: Exception) -> UserErr
 class Campaign:
     """The work left, shared by all sessions of the collectors that join."""
 
-    config: CollectionConfig
+    config: TaskFlags
+    downloads: Path
     world: World
     schedule: Schedule
     runs: Sequence[int | None]
@@ -109,7 +112,6 @@ class Campaign:
     losses: Counter[str] = field(default_factory=Counter, init=False)
 
     def __post_init__(self) -> None:
-        self._downloads = downloads_of(self.config)
         self._backends = Backends(self.config.output_dir, self.world.restore, self.progress.say)
 
     async def run(self) -> None:
@@ -197,7 +199,7 @@ class Campaign:
 
     async def _take(self, collector: Collector, session: int, wanted: Try, folder: Path) -> str:
         """What to say of it."""
-        downloads = self._downloads / folder.name
+        downloads = self.downloads / folder.name
         shutil.rmtree(downloads, ignore_errors=True)
         wanted = dataclasses.replace(wanted, contaminated_by=self._backends.contaminated_by(wanted.task))
         self._backends.begin(wanted.task)

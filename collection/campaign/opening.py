@@ -7,7 +7,7 @@ import difflib
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,8 +46,9 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
     screen to show a browser on: `--headless`.
     """
     config, notes = without_display(config)
+    browser = browser_of(config)
     offered = {
-        "browser": browser_of(config),
+        "browser": browser,
         "device": device_of(config),
         "reset_command": config.reset_command,
         "test_file": config.test_file,
@@ -58,11 +59,14 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
         "env_seeds": config.env_seeds,
         "trouble": config.trouble,
     }
-    taken = choose_settings(config.env, offered)
-    _check_used(config, taken)
+    taken, given = choose_settings(config.env, offered), _given(config)
+    _check_used(config.env, given, taken)
     world = make_world(config.env, **taken)
-    _check_window(config, getattr(world, "browser", None))
-    with _used_cluster(config), contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note:
+    _check_window(config.env, given, browser, getattr(world, "browser", None))
+    with (
+        _used_cluster("" if config.dry_run else config.ray_address),
+        contextlib.nullcontext(world.note) if config.dry_run else world.serve() as note,
+    ):
         tasks = asyncio.run(world.tasks())
         if "env_tasks" not in taken:
             tasks = _only(config.env_tasks, tasks)
@@ -72,12 +76,12 @@ def opened(config: Flags, embedded_tasks: Path) -> Iterator[tuple[Flags, World, 
 
 
 @contextlib.contextmanager
-def _used_cluster(config: CollectionConfig) -> Iterator[None]:
-    """The one that the flags name, if they do. Before there is an event loop, whose signals Ray would take over."""
-    if not config.ray_address or config.dry_run:
+def _used_cluster(address: str) -> Iterator[None]:
+    """The one of this address, if there is one. Before there is an event loop, whose signals Ray would take over."""
+    if not address:
         yield
         return
-    address, said = config.ray_address, f"--ray_address {config.ray_address}"
+    said = f"--ray_address {address}"
     prepare(address, said)
     from common.ray_cluster import cluster  # only now: Ray reads its settings as it is imported
 
@@ -88,28 +92,26 @@ def _used_cluster(config: CollectionConfig) -> Iterator[None]:
         cluster.leave()
 
 
-def _check_used(config: CollectionConfig, taken: dict[str, Any]) -> None:
+def _check_used(env: str, given: Set[str], taken: dict[str, Any]) -> None:
     """Raise UserError for a flag that was given and means nothing to this world."""
     without = [flag for flag in _OF_WORLDS if flag not in taken]
     without += [] if "device" in taken else [field.name for field in dataclasses.fields(DeviceFlags)]
     without += [] if "browser" in taken else [*_OF_BROWSERS, *_OF_WINDOWS]
-    if given := _given(config, without):
-        raise UserError(f"--{given[0]} means nothing to --env {config.env}; leave it out")
+    if useless := [flag for flag in without if flag in given]:
+        raise UserError(f"--{useless[0]} means nothing to --env {env}; leave it out")
 
 
-def _check_window(config: CollectionConfig, browser: BrowserConfig | None) -> None:
+def _check_window(env: str, given: Set[str], asked: BrowserConfig, own: BrowserConfig | None) -> None:
     """Raise UserError for a flag of the window where the world's own is another."""
-    if (
-        browser is not None
-        and browser.viewport != browser_of(config).viewport
-        and (given := _given(config, _OF_WINDOWS))
-    ):
-        size = f"{browser.viewport.width} x {browser.viewport.height}"
-        raise UserError(f"--{given[0]} means nothing to --env {config.env}, whose window is {size}; leave it out")
+    useless = [flag for flag in _OF_WINDOWS if flag in given]
+    if own is not None and own.viewport != asked.viewport and useless:
+        size = f"{own.viewport.width} x {own.viewport.height}"
+        raise UserError(f"--{useless[0]} means nothing to --env {env}, whose window is {size}; leave it out")
 
 
-def _given(config: CollectionConfig, flags: Sequence[str]) -> list[str]:
-    return [flag for flag in flags if getattr(config, flag) != getattr(type(config), flag)]
+def _given(config: CollectionConfig) -> set[str]:
+    """The flags that are not as they are by default; one without a default says nothing here."""
+    return {name for name, value in vars(config).items() if value != getattr(type(config), name, value)}
 
 
 def _only(ids: Sequence[str], tasks: Sequence[Task]) -> Sequence[Task]:

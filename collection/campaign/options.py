@@ -8,7 +8,9 @@ from collection.agent.episode import Limits
 from collection.agent.policy import Policy, Sampling
 from collection.agent.predict_policy import PredictPolicy
 from collection.campaign.pacing import Pace
+from collection.config.browsers import BrowserFlags
 from collection.config.commands import CollectionConfig, PolicyFlags
+from collection.config.devices import DeviceFlags
 from collection.config.endpoint import EndpointFlags
 from collection.endpoints.keys import base_key, endpoint_key, is_own_server, same_endpoint
 from common.errors import UserError
@@ -24,32 +26,32 @@ GOOGLE = "https://www.google.com/"
 OPENAI_MODEL = "gpt-4o"
 
 
-def num_sessions(config: CollectionConfig) -> int:
-    """Trajectories taken at the same time."""
-    return config.num_sessions or default_sessions()
+def num_sessions(asked: int | None) -> int:
+    """Trajectories taken at the same time; what this machine carries where nothing is `asked`."""
+    return asked or default_sessions()
 
 
-def make_pace(config: CollectionConfig) -> Pace:
+def make_pace(config: BrowserFlags, env: str, site_interval_s: float) -> Pace:
     """How sessions share this machine and the websites. In a world without pages each session has a seat: who waits for
     a device keeps it, and must not keep it from the one that has the device."""
     seats = config.max_busy_pages or default_busy_pages()
-    if not choose_settings(config.env, {"browser": None}):
-        seats = max(seats, num_sessions(config))
-    return Pace(seats, config.site_interval_s, config.freeze_pages)
+    if not choose_settings(env, {"browser": None}):
+        seats = max(seats, num_sessions(config.num_sessions))
+    return Pace(seats, site_interval_s, config.freeze_pages)
 
 
-def downloads_of(config: CollectionConfig) -> Path:
+def downloads_of(download_dir: Path | None, output_dir: Path) -> Path:
     """Where trajectories' folders of downloads lie, made and found to be writable.
 
     Raises:
         UserError: it is not.
     """
-    folder = config.download_dir or config.output_dir / "downloads"
+    folder = download_dir or output_dir / "downloads"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        flag = "--download_dir" if config.download_dir else "--output_dir, downloads:"
+        flag = "--download_dir" if download_dir else "--output_dir, downloads:"
         raise UserError(f"{flag} {folder} cannot be written: {error.strerror}") from None
     return folder
 
@@ -72,7 +74,7 @@ def browser_of(config: CollectionConfig) -> BrowserConfig:
     )
 
 
-def device_of(config: CollectionConfig) -> DeviceConfig:
+def device_of(config: DeviceFlags) -> DeviceConfig:
     """Which devices are used, and how."""
     return DeviceConfig(
         devices=config.devices,
@@ -86,10 +88,10 @@ def device_of(config: CollectionConfig) -> DeviceConfig:
     )
 
 
-def limits_of(config: CollectionConfig) -> Limits:
+def limits_of(config: PolicyFlags, max_iter: int) -> Limits:
     """What an episode needs to know."""
     return Limits(
-        max_iter=config.max_iter,
+        max_iter=max_iter,
         num_images=config.max_attached_imgs,
         hidden=config.hide,
         action_space=action_space(config.action_space),
@@ -98,9 +100,9 @@ def limits_of(config: CollectionConfig) -> Limits:
     )
 
 
-def judge_key(config: CollectionConfig) -> str:
+def judge_key(config: EndpointFlags, eval_api_base: str) -> str:
     """`--api_key`, where the judging endpoint is the one that it was given for."""
-    return base_key(config.api_key) if same_endpoint(config.api_base, config.eval_api_base) else ""
+    return base_key(config.api_key) if same_endpoint(config.api_base, eval_api_base) else ""
 
 
 def make_policy(config: PolicyFlags) -> Policy:
@@ -120,7 +122,7 @@ def make_policy(config: PolicyFlags) -> Policy:
     return ChatPolicy(_chat_model(config), _chat_key(config), config.api_base, sampling)
 
 
-def _documents(config: CollectionConfig) -> DocumentReader:
+def _documents(config: PolicyFlags) -> DocumentReader:
     if not config.api_file_assistant:
         return DocumentReader()
     return DocumentReader(_chat_model(config), _chat_key(config), config.api_base)

@@ -13,7 +13,7 @@ from collection.agent.episode import run_episode
 from collection.agent.policy import Policy, PolicyError
 from collection.campaign.options import limits_of
 from collection.campaign.pacing import Pace, PacedPolicy, site_of
-from collection.config.commands import CollectionConfig
+from collection.config.commands import PolicyFlags
 from collection.endpoints.keys import is_loopback
 from common.errors import UserError
 from common.full_disk import full_disk_error
@@ -89,7 +89,8 @@ Join = Callable[[Callable[[Collector], None]], Coroutine[Any, Any, None]]
 class Taker:
     """The collector of this process."""
 
-    config: CollectionConfig
+    config: PolicyFlags
+    max_iter: int
     policy: Policy
     open_environment: Open
     pace: Pace
@@ -117,7 +118,7 @@ class Taker:
                 writer = TrajectoryWriter(folder, task, provenance, self.policy.system_prompt, run)
                 policy = PacedPolicy(self.policy, environment, self.pace)
                 await self.pace.turn(site_of(task))
-                await run_episode(environment, policy, task, writer, limits_of(self.config), seed)
+                await run_episode(environment, policy, task, writer, limits_of(self.config, self.max_iter), seed)
             self._faults.clear()
             num_steps = len(writer.steps)
             return Taken(f"{num_steps} step{'s' * (num_steps != 1)}", num_steps)
@@ -163,7 +164,7 @@ class Taker:
             "policy": _USERINFO.sub("//", self.policy.name),
             "sampling": narrowed(SamplingRequest, config).asked(None),
             "seed": seed,
-            "max_iter": config.max_iter,
+            "max_iter": self.max_iter,
             "max_attached_imgs": config.max_attached_imgs,
             "text_only": config.text_only,
             "hide": config.hide,

@@ -71,15 +71,15 @@ async def on_nodes(
         public = dataclasses.replace(config, api_key="")
         setting = Setting(public, world, tasks, str(Path.cwd()), seen, turns, sources())
         poll_s = _OWN_POLL_S if is_own(config.ray_address) else _POLL_S
-        nodes = _Nodes(setting, _keys(config), arriving, pace, say, poll_s)
+        nodes = _Nodes(setting, _keys(config.api_key), arriving, pace, say, poll_s)
         stack.callback(nodes.close)
         yield nodes.join
 
 
-def _keys(config: CollectionConfig) -> dict[str, str]:
+def _keys(api_key: str) -> dict[str, str]:
     """All keys and addresses of endpoints that nodes need, as variables."""
     variables = {name: os.environ[name] for name in KEYS if name in os.environ}
-    key = base_key(config.api_key)
+    key = base_key(api_key)
     return {**variables, ENDPOINT_KEY: key} if key else variables
 
 

@@ -114,13 +114,13 @@ class Node:
         policy = make_policy(config)
         await policy.check()
         self._used.enter_context(setting.world.serve_again())
-        sessions = min(num_sessions(config), len(tasks))
+        sessions = min(num_sessions(config.num_sessions), len(tasks))
         environments = setting.world.environments(tasks, sessions)
         open_environment = await self._used.enter_async_context(environments)
-        pace = make_pace(dataclasses.replace(config, site_interval_s=0))
+        pace = make_pace(config, config.env, site_interval_s=0)
         if setting.turns:
             pace = _PaceOfAll(pace.seats, freeze=pace.freeze, turns=setting.turns)
-        return Taker(config, policy, open_environment, pace, sessions)
+        return Taker(config, config.max_iter, policy, open_environment, pace, sessions)
 
     @contextlib.contextmanager
     def _folder(self, place: Path | None) -> Iterator[Path]:

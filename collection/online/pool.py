@@ -72,7 +72,7 @@ class Pool:
         self._schedule = Schedule((), held, config.site_concurrency)
         self._waiting: defaultdict[str, deque[Rollout]] = defaultdict(deque)  # by task: rollouts of one are alike
         self._retries: Counter[tuple[int, int]] = Counter()
-        self._downloads = downloads_of(config)
+        self._downloads = downloads_of(config.download_dir, config.output_dir)
         self._backends = Backends(config.output_dir, world.restore, status.say)
         self._num_sessions = 0
         self._news = asyncio.Event()

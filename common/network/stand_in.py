@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-import uvicorn
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
+from common.network.serving import serve_app
 from common.processes import listen
 
 Messages = list[dict[str, Any]]
+Reply = Callable[[Messages], str]
+"""What comes next in a conversation."""
 Fault = Literal["error", "rate_limit", "stall", "nonsense", "html", "cut"]
 FAULTS: tuple[Fault, ...] = ("error", "rate_limit", "stall", "nonsense", "html", "cut")
 _NONSENSE = (
@@ -69,7 +71,7 @@ def serve(app: FastAPI, port: int, host: str = "127.0.0.1") -> None:
     """Serve until stopped; one line says where."""
     listener = listen(port, host)
     print(f"{app.title} on http://{host}:{listener.getsockname()[1]}/v1", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+    serve_app(app, listener)
 
 
 def completion(model: str, text: str, messages: Messages) -> dict[str, Any]:

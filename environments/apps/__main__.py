@@ -98,12 +98,12 @@ def _install(command: Install) -> int:
 def _list(command: List) -> int:
     table = Table(("name", "application", "license", "installed"), ("templates", "held out", "records"))
     for app in chosen_apps(()):
-        about, templates = app.module("install"), app.module("tasks").TEMPLATES.values()
+        about, templates = app.about, app.module("tasks").TEMPLATES.values()
         held_out = sum(template.split == "test" for template in templates)
         records = str(len(app.seed_records)) if app.installed else ""
-        title = f"{app.title} {about.VERSION}"
+        title = f"{app.title} {about.version}"
         installed = "yes" if app.installed else "no"
-        table.add(app.name, title, about.LICENSE, installed, str(len(templates)), str(held_out), records)
+        table.add(app.name, title, about.license, installed, str(len(templates)), str(held_out), records)
     print_table(table)
     return 0
 

@@ -2,8 +2,8 @@
 
 A folder `environments/apps/<name>/` holds these modules, each with these names:
 
-    install.py    TITLE, VERSION, LICENSE, PACKAGES; install(program)
-    seed.py       CONTENT (files that decide what it holds); build(program, state)
+    install.py    ABOUT, an `About` (installing.py)
+    seed.py       CONTENT (files that decide what it holds); build(program, state), an empty folder
     start.py      COOKIES, START (a path); command(program, state, port, address) -> the server's command line
     snapshot.py   restore(seed, state): put a running server's state back
     check.py      records(state) -> what it holds, as flat dicts; place(url) -> what a page is about
@@ -31,6 +31,7 @@ from common.errors import UserError
 from common.files import locked, read_json, write_json
 from environments.apps.changes import digest
 from environments.apps.clock import BUILT
+from environments.apps.installing import About
 
 HERE = Path(__file__).parent
 Record = dict[str, Any]
@@ -65,8 +66,14 @@ class Application:
     name: str
 
     def module(self, name: str) -> ModuleType:
-        """Of its folder."""
-        return importlib.import_module(f"environments.apps.{self.name}.{name}")
+        """Of its folder, or of the application that it is like."""
+        owner = self.name if (self.folder / f"{name}.py").exists() else self.about.like
+        return importlib.import_module(f"environments.apps.{owner}.{name}")
+
+    @property
+    def about(self) -> About:
+        """What it is, and what it is installed from."""
+        return importlib.import_module(f"environments.apps.{self.name}.install").ABOUT
 
     @property
     def folder(self) -> Path:
@@ -75,7 +82,7 @@ class Application:
 
     @property
     def title(self) -> str:
-        return self.module("install").TITLE
+        return self.about.title
 
     @property
     def host(self) -> str:
@@ -85,7 +92,7 @@ class Application:
     @cached_property
     def program(self) -> Path:
         """The folder of its packages."""
-        packages = json.dumps([*self.module("install").PACKAGES, self.module("install").VERSION])
+        packages = json.dumps([*self.about.packages, self.about.version])
         return home() / self.name / f"program-{_short(packages.encode())}"
 
     @cached_property
@@ -112,7 +119,7 @@ class Application:
         home().mkdir(parents=True, exist_ok=True)
         with locked(home() / self.name / "install"):
             return {
-                "install_s": _once(self.program, lambda folder: self.module("install").install(folder)),
+                "install_s": _once(self.program, self.about.install),
                 "seed_s": _once(self.seed, self._build),
             }
 
@@ -123,6 +130,8 @@ class Application:
 
     def build_state(self, folder: Path) -> None:
         """Build what the seed holds once more, elsewhere."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         self.module("seed").build(self.program, folder)
 
     @cached_property

@@ -3,13 +3,50 @@
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
 
 CLOCK = "libfaketime==3.0.1"
 """What gives a server another clock; a C compiler builds it."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What an application is, and which packages it is installed from: NAME==VERSION of the Python package index,
+    NAME=VERSION of Debian.
+
+    Args:
+        finish: what is left to do in the folder of the packages.
+        like: the application whose modules take the place of those that this one's folder lacks.
+    """
+
+    title: str
+    version: str
+    license: str
+    python: tuple[str, ...] = ()
+    debian: tuple[str, ...] = ()
+    finish: Callable[[Path], None] | None = None
+    like: str = ""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.debian, *self.python, CLOCK)
+
+    def install(self, program: Path) -> None:
+        """Into `program`, with a virtual environment for its Python or at least for the clock.
+
+        Raises:
+            UserError: a package could not be installed.
+        """
+        python_environment(program, (*self.python, CLOCK))
+        if self.debian:
+            debian_packages(program, self.debian)
+        if self.finish:
+            self.finish(program)
 
 
 def python_environment(folder: Path, packages: Sequence[str]) -> None:
@@ -47,10 +84,25 @@ def debian_program(program: Path, name: str) -> list[str]:
 
 
 def _run(what: str, *command: str, cwd: str | None = None) -> None:
+    run(f"{what} could not be installed", command, cwd=cwd)
+
+
+def run(
+    failed: str,
+    command: Sequence[str],
+    where: Mapping[str, str] | None = None,
+    given: str = "",
+    cwd: Path | str | None = None,
+) -> None:
+    """Run `command` to its end, in the environment `where`, with `given` as its input.
+
+    Raises:
+        UserError: `failed`, and the last line of what the command said.
+    """
     try:
-        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+        done = subprocess.run(command, env=where, input=given, capture_output=True, text=True, cwd=cwd)
     except FileNotFoundError:
-        raise UserError(f"{what} could not be installed: there is no {command[0]} here") from None
+        raise UserError(f"{failed}: there is no {command[0]} here") from None
     if done.returncode:
         words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"{what} could not be installed: {words[-1]} ({' '.join(command[:4])} ...)")
+        raise UserError(f"{failed}: {words[-1]} ({' '.join(command[:4])} ...)")

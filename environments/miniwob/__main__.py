@@ -2,9 +2,8 @@
 
 import dataclasses
 
-import uvicorn
-
 from common import cli
+from common.network.serving import serve_app
 from common.options.limits import Checked, Port
 from common.processes import listen
 from data.task import SITES_PORT
@@ -24,7 +23,7 @@ def main(config: Config) -> None:
     listener = listen(config.port)
     app = create_app()
     print(f"miniwob on http://{HOST}:{listener.getsockname()[1]}/", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+    serve_app(app, listener)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ try:
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     sys.exit(run_path(str(Path(__file__).resolve().parents[2] / "common" / "not_installed.py"))["say"](missing))
 
-import uvicorn
-
+from common.network.serving import serve_app
 from common.options.limits import Checked, Port, at_least
 from common.processes import listen
 from data.task import SITES_PORT
@@ -42,7 +41,7 @@ def main(config: Config) -> None:
     app = create_app(build(config.seed), config.delay_s)
     port = listener.getsockname()[1]
     print(f"sites {', '.join(SITES)} on http://localhost:{port}/", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+    serve_app(app, listener)
 
 
 if __name__ == "__main__":

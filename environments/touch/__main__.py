@@ -13,8 +13,7 @@ try:
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     sys.exit(run_path(str(Path(__file__).resolve().parents[2] / "common" / "not_installed.py"))["say"](missing))
 
-import uvicorn
-
+from common.network.serving import serve_app
 from common.options.limits import Checked, Port
 from common.processes import listen
 from data.task import SITES_PORT
@@ -36,7 +35,7 @@ def main(config: Config) -> None:
     port = listener.getsockname()[1]
     app = create_app(port)
     print(f"a phone on http://{HOST}:{port}/", flush=True)
-    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listener])
+    serve_app(app, listener)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from tests.adversary.refusals import limits
 from tests.adversary.specimens.interchange import INTERCHANGE
 from tests.toolkits.foreign_folders import FOREIGN
 from tests.toolkits.foreign_folders import FORMATS as CALLED
+from tests.toolkits.readers.test_hostile_research_sets import Runs, bomb
 from tests.toolkits.research import RESEARCH
-from tests.toolkits.test_hostile_research_sets import Runs, bomb
 from tests.toolkits.trajectories import screenshot
 from toolkits import import_data
 from toolkits.readers.formats import FORMATS

@@ -54,7 +54,7 @@ def test_the_disk_may_fill_up_at_any_write(
     monkeypatch.setattr("collection.campaign.taking.run_episode", episode)
     with small_disk(tmp_path / "disk", 1000) as disk:
         fill(disk, room)
-        taker = Taker(RunConfig(), SimpleNamespace(name="p", system_prompt="s"), opened, Pace(), 1)
+        taker = Taker(RunConfig(), 5, SimpleNamespace(name="p", system_prompt="s"), opened, Pace(), 1)
         folder = disk / "taskA"
         try:
             asyncio.run(taker.take(0, Try(Task("A", "q", "http://a.example/")), folder, tmp_path))

@@ -54,7 +54,9 @@ def test_a_task_of_which_collectors_die_ends_as_invalid_and_all_others_are_taken
         config, world = RunConfig(output_dir=tmp_path), SimpleNamespace(restore=None)
         with leases(tmp_path) as held:
             schedule, progress = Schedule(tasks, held), CampaignProgress(len(tasks), Pace(1))
-            await asyncio.wait_for(Campaign(config, world, schedule, [None], None, join, progress).run(), 30)
+            await asyncio.wait_for(
+                Campaign(config, tmp_path / "downloads", world, schedule, [None], None, join, progress).run(), 30
+            )
 
     asyncio.run(run())
     assert given == {**dict.fromkeys((task.id for task in tasks), 1), "t2": MAX_LOSSES}

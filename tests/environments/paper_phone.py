@@ -1,6 +1,6 @@
 """The phone's pages without a browser: its links, forms, switches and chips over HTTP, and a tree of what they hold.
 
-It has no screen, so nothing lies outside of it. Chromium's phone is tested in tests/environments/test_touch_live.py.
+It has no screen, so nothing lies outside of it. Chromium's phone: tests/environments/touch/test_touch_live.py.
 """
 
 from dataclasses import dataclass, field

@@ -27,7 +27,7 @@ from tests.conftest import ROOT
 from tests.models.another_family.tiny import build_policy
 from tests.server.helpers import observation, png, screenshot
 from tests.training.conftest import train
-from tests.training.test_train_llava import SAMPLES, STEPS, PlainLoop
+from tests.training.modules.test_train_llava import SAMPLES, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.convert import Config, main
 from training.batches.collate import Collator, Place, TokenizedSample
 from training.layout import Layout

@@ -1,6 +1,6 @@
 """Language models alone: conversion, serving and the dry run as `AutoModelForCausalLM` has it, and images refused.
 
-`tests/training/test_parity.py` compares losses and gradients.
+`tests/training/modules/test_parity.py` compares losses and gradients.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ from tests.tiny import text_only
 from tests.tiny.idefics2 import make_tokenizer
 from tests.toolkits.checkpoints import convert
 from tests.training.conftest import train
-from tests.training.test_train_llava import LR, STEPS, PlainLoop
+from tests.training.modules.test_train_llava import LR, STEPS, PlainLoop
 from toolkits.model_checkpoints_convertor.inspect_checkpoint import describe as inspect
 from training.config import Config as TrainingConfig
 from training.launch.launch import check_model

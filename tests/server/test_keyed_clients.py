@@ -225,7 +225,7 @@ from collection.campaign.options import judge_key
 from collection.config.commands import RunConfig
 for judge in ("http://judge.invalid/v1", "http://a.invalid/v1"):
     config = RunConfig(api_base="http://a.invalid/v1", api_key="k", eval_api_base=judge)
-    print(judge_key(config) or "none")
+    print(judge_key(config, judge) or "none")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["none", "k"]

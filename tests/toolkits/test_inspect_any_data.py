@@ -20,7 +20,7 @@ from tests.toolkits.interchange import ALL_OUT, export, write_samples
 from tests.toolkits.research import RESEARCH
 from tests.toolkits.test_mix_data import picture, step
 from tests.toolkits.test_mix_data import write_samples as write_few
-from tests.training.test_foreign_tars import own
+from tests.training.batches.test_foreign_tars import own
 from toolkits import export_data
 from toolkits.inspect_data import Config, main
 from toolkits.readers.formats import FORMATS

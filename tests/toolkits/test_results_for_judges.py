@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from data.trajectory import TrajectoryStep, read_trajectory
-from tests.toolkits.test_atif import exported, imported
+from tests.toolkits.readers.test_atif import exported, imported
 from tests.toolkits.trajectories import write_trajectory
 
 

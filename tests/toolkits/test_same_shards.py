@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.toolkits.interchange import samples_of, shards
-from tests.toolkits.test_atif import exported, imported, whole
+from tests.toolkits.readers.test_atif import exported, imported, whole
 from tests.toolkits.trajectories import write_trajectory
 
 RELEASED = ROOT / "tests" / "fixtures" / "openwebvoyager" / "trajectories"

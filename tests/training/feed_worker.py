@@ -1,4 +1,4 @@
-"""A rank of tests/training/test_feed.py: takes steps as the training loop does and reports what it saw."""
+"""A rank of tests/training/batches/test_feed.py: takes steps as the training loop does and reports what it saw."""
 
 import hashlib
 import json

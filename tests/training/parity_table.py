@@ -17,8 +17,8 @@ from common import cli
 from common.files import read_json, write_json
 from tests.conftest import ROOT
 from tests.training import rounding
+from tests.training.modules.test_parity import FP32, MAKERS, fits, measure
 from tests.training.rounding import Errors, TensorError
-from tests.training.test_parity import FP32, MAKERS, fits, measure
 
 FIGURES, PAGE = ROOT / "docs" / "results" / "parity_bf16.json", ROOT / "docs" / "results" / "parity.md"
 BEGIN, END = "<!-- python -m tests.training.parity_table -->\n", "<!-- end -->\n"

@@ -140,25 +140,30 @@ def done(*said: str) -> Rule:
     return lambda now: Move("All is done.", "ANSWER; done") if all(map(now.said, said)) else None
 
 
+def say(read: Callable[[Situation], str], label: str = "") -> Rule:
+    """Answer with what is read on the page, where that is not empty; `label` is what stands before it."""
+
+    def apply(now: Situation) -> Move | None:
+        value = read(now)
+        return Move(f"The page says '{label}{value}'.", f"ANSWER; {value}") if value else None
+
+    return apply
+
+
 def tell(pattern: str) -> Rule:
     """Answer with the group of the first element's name that fits."""
 
-    def apply(now: Situation) -> Move | None:
+    def read(now: Situation) -> str:
         found = (re.search(pattern, element.name, re.IGNORECASE) for element in now.page.elements)
-        value = next((match[1] for match in found if match), None)
-        return Move(f"The page says '{value}'.", f"ANSWER; {value}") if value else None
+        return next((match[1] for match in found if match), "")
 
-    return apply
+    return say(read)
 
 
 def tell_after(label: str, role: str = "cell") -> Rule:
     """Answer with the name of the first `role` after the element with this name."""
 
-    def apply(now: Situation) -> Move | None:
-        value = after(now, label, role)
-        return Move(f"The page says '{label} {value}'.", f"ANSWER; {value}") if value else None
-
-    return apply
+    return say(lambda now: after(now, label, role), f"{label} ")
 
 
 def after(now: Situation, label: str, role: str) -> str:

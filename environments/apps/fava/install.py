@@ -1,12 +1,8 @@
 """Fava, beancount and what they need, from the Python package index."""
 
-from pathlib import Path
+from environments.apps.installing import About
 
-from environments.apps.installing import CLOCK, python_environment
-
-TITLE = "Fava"
-VERSION = "1.30.16"
-LICENSE = "MIT, beancount: GPL-2.0-only"
+_VERSION = "1.30.16"
 _BEANCOUNT = ("beancount==3.2.3", "beangulp==0.2.0", "beanquery==0.2.0", "ply==3.11", "simplejson==3.20.2")
 _WEB = ("Flask==3.1.3", "flask-babel==4.0.0", "babel==2.19.0", "Jinja2==3.1.6", "MarkupSafe==3.0.4", "Werkzeug==3.1.9")
 _SERVER = ("cheroot==11.1.2", "jaraco.functools==4.6.0", "more-itertools==11.2.1", "watchfiles==1.3.0", "anyio==4.16.0")
@@ -16,9 +12,9 @@ _NEEDS = (
     *("python-magic==0.4.27", "regex==2026.11.19", "soupsieve==4.1.3", "TatSu-LTS==5.16.0", "tzdata==2026.6"),
     "typing_extensions==4.16.0",
 )
-PACKAGES = (f"fava=={VERSION}", *_BEANCOUNT, *_WEB, *_SERVER, *_NEEDS, CLOCK)
-
-
-def install(program: Path) -> None:
-    """Into a virtual environment at `program`."""
-    python_environment(program, PACKAGES)
+ABOUT = About(
+    title="Fava",
+    version=_VERSION,
+    license="MIT, beancount: GPL-2.0-only",
+    python=(f"fava=={_VERSION}", *_BEANCOUNT, *_WEB, *_SERVER, *_NEEDS),
+)

@@ -1,16 +1,13 @@
 """A ledger with our content (`content.py`), which beancount has found no fault in."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
-from common.errors import UserError
 from environments.apps.clock import BUILT, environment
 from environments.apps.fava import content
 from environments.apps.fava.start import LEDGER
-from environments.apps.installing import python_of
+from environments.apps.installing import python_of, run
 
-CONTENT = ("check.py", "content.py", "seed.py")
+CONTENT = ("../ledgers/entries.py", "check.py", "content.py", "seed.py")
 _CHECK = """
 import sys
 from beancount.loader import load_file
@@ -20,17 +17,12 @@ sys.exit("; ".join(map(str, errors)) or None)
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: beancount finds a fault.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
     ledger = state / LEDGER
     ledger.write_text(content.written(content.make()))
     command = [str(python_of(program)), "-c", _CHECK, str(ledger)]
-    done = subprocess.run(command, env=environment(program, BUILT), capture_output=True, text=True)
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"the ledger has a fault: {words[-1]}")
+    run("the ledger has a fault", command, environment(program, BUILT))

@@ -1,7 +1,6 @@
 """How somebody who knows Fava does what is asked there. ENTER in a field sends a form, unless it picks a suggestion: of
 an account all but its last letter is typed, of an amount the number."""
 
-import calendar
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,12 +18,14 @@ from environments.apps.expert.rules import (
     give_up,
     in_turn,
     on,
+    say,
     scroll,
     scroll_up,
     typed,
     when,
     write,
 )
+from environments.apps.ledgers.months import in_numbers
 from environments.sites.expert.reading import Element
 
 ADD = "I should click '+'."
@@ -86,12 +87,6 @@ def journal(time: str, *rules: Rule, account: str = "") -> Rule:
     return page_of("Journal", in_turn(*filters, click("Postings")), *rules)
 
 
-def in_numbers(month: str) -> str:
-    """2025-03 for March 2025."""
-    name, year = month.split()
-    return f"{year}-{list(calendar.month_name).index(name):02}"
-
-
 def tell_positive(now: Situation, found: Row) -> Move | None:
     amount = next((one for one in found.postings if not one.startswith("-")), "")
     return Move(f"The page says '{amount}'.", f"ANSWER; {amount}") if amount else None
@@ -116,14 +111,6 @@ def balance(now: Situation, account: str) -> str:
         if link.role == "link" and link.name == leaf and re.fullmatch(r"-?\d+\.\d\d", beside.name.strip()):
             return beside.name.strip()
     return ""
-
-
-def tell_balance(account: str) -> Rule:
-    def apply(now: Situation) -> Move | None:
-        value = balance(now, account)
-        return Move(f"The page says '{value}'.", f"ANSWER; {value}") if value else None
-
-    return apply
 
 
 def _confirm_balance(account: str, date: str) -> Rule:
@@ -265,9 +252,9 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "paid-amount": _paid_amount,
     "paid-from": _paid_from,
     "month-spending": lambda account, month: page_of(
-        "Income Statement", in_turn(write("Time", in_numbers(month))), tell_balance(account)
+        "Income Statement", in_turn(write("Time", in_numbers(month))), say(lambda now: balance(now, account))
     ),
-    "account-balance": lambda account: page_of("Trial Balance", tell_balance(account)),
+    "account-balance": lambda account: page_of("Trial Balance", say(lambda now: balance(now, account))),
     "open-account": lambda account: first(
         done(f"I should type '{account}'"), write("Go to account", account), scroll_up
     ),

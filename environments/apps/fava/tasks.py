@@ -1,12 +1,12 @@
 """What may be asked of somebody who keeps our account book with Fava."""
 
-import calendar
 import random
-import re
 from decimal import Decimal
 
 from environments.apps.application import Record
 from environments.apps.fava.content import CURRENCY, SOURCES
+from environments.apps.ledgers.book import Book, amount, balances, postings, some_day, source, target
+from environments.apps.ledgers.months import called
 from environments.apps.templates import Instance, State, Template, cannot, leaves, says, shows
 
 _BOOK = "/bicycle-workshop"
@@ -21,90 +21,12 @@ _REMARKS = (
     "Half of it is private",
 )
 _NO_ACCOUNTS = ("Expenses:Travel", "Expenses:Postage", "Assets:Savings", "Expenses:Training", "Income:Rental")
-_POSTING = re.compile(r"([A-Z][\w:-]+) (-?[\d.]+) " + CURRENCY)
-
-
-def payments(state: State) -> list[Record]:
-    """Transactions with somebody, each of two postings."""
-    return [one for one in state.of("transaction") if one["payee"] and len(postings(one)) == 2]
-
-
-def postings(transaction: Record) -> dict[str, Decimal]:
-    """Amounts by account."""
-    return {account: Decimal(number) for account, number in _POSTING.findall(transaction["postings"])}
-
-
-def amount(payment: Record) -> str:
-    """What was paid, without the currency."""
-    return f"{max(postings(payment).values())}"
-
-
-def source(payment: Record) -> str:
-    """The account that it came from."""
-    return min(postings(payment), key=lambda account: postings(payment)[account])
-
-
-def target(payment: Record) -> str:
-    """The account that it went to."""
-    return max(postings(payment), key=lambda account: postings(payment)[account])
-
-
-def _spending(state: State) -> list[Record]:
-    return [one for one in payments(state) if target(one).startswith("Expenses:")]
-
-
-def _expenses(state: State) -> list[str]:
-    return sorted({target(one) for one in _spending(state)})
-
-
-def balances(state: State, month: str = "") -> dict[str, Decimal]:
-    """What is in each account, or came there in a month such as 2025-03."""
-    sums: dict[str, Decimal] = {}
-    for one in state.of("transaction"):
-        if one["date"].startswith(month):
-            for account, number in postings(one).items():
-                sums[account] = sums.get(account, Decimal(0)) + number
-    return sums
-
-
-def _called(month: str) -> str:
-    """March 2025 for 2025-03."""
-    year, number = month.split("-")
-    return f"{calendar.month_name[int(number)]} {year}"
-
-
-def _months(state: State) -> list[str]:
-    return sorted({one["date"][:7] for one in payments(state)})
-
-
-def _about(payment: Record) -> dict[str, str]:
-    """What tells a payment from all others."""
-    return {"payee": payment["payee"], "date": payment["date"]}
-
-
-def _paid_amount(state: State, rng: random.Random) -> Instance:
-    payment = rng.choice(_spending(state))
-    others = tuple(amount(one) for one in payments(state) if one is not payment)
-    return Instance(_about(payment), says(amount(payment), others))
+BOOK = Book(lambda one: bool(one["payee"]) and len(postings(one)) == 2, lambda one: one["payee"])
 
 
 def _paid_from(state: State, rng: random.Random) -> Instance:
-    payment = rng.choice(_spending(state))
-    return Instance(_about(payment), says(source(payment), SOURCES))
-
-
-def _month_spending(state: State, rng: random.Random) -> Instance:
-    spent = {month: balances(state, month) for month in _months(state)}
-    pairs = [(account, month) for month in spent for account in _expenses(state) if account in spent[month]]
-    account, month = rng.choice(pairs)
-    others = tuple(f"{sums[account]}" for sums in spent.values() if account in sums)
-    return Instance({"account": account, "month": _called(month)}, says(f"{spent[month][account]}", others))
-
-
-def _account_balance(state: State, rng: random.Random) -> Instance:
-    sums = {account: f"{number}" for account, number in balances(state).items()}
-    account = rng.choice([one for one in sums if one.startswith(("Assets:", "Expenses:"))])
-    return Instance({"account": account}, says(sums[account], tuple(sums.values())))
+    payment = rng.choice(BOOK.spending(state))
+    return Instance(BOOK.about(payment), says(source(payment), SOURCES))
 
 
 def _open_account(state: State, rng: random.Random) -> Instance:
@@ -113,20 +35,16 @@ def _open_account(state: State, rng: random.Random) -> Instance:
 
 
 def _open_report(state: State, rng: random.Random) -> Instance:
-    report, month = rng.choice(list(_REPORTS)), rng.choice(_months(state))
-    return Instance({"report": report, "month": _called(month)}, shows(f"{_BOOK}/{_REPORTS[report]}?time={month}"))
+    report, month = rng.choice(list(_REPORTS)), rng.choice(BOOK.months(state))
+    return Instance({"report": report, "month": called(month)}, shows(f"{_BOOK}/{_REPORTS[report]}?time={month}"))
 
 
 def _note(day: str, account: str, text: str) -> Record:
     return {"kind": "note", "date": day, "account": account, "meta": "", "text": text}
 
 
-def _day(rng: random.Random) -> str:
-    return f"2026-01-{rng.randint(5, 14):02}"
-
-
 def _add_note(state: State, rng: random.Random) -> Instance:
-    slots = {"account": rng.choice(_expenses(state)), "date": _day(rng), "text": rng.choice(_REMARKS)}
+    slots = {"account": rng.choice(BOOK.expenses(state)), "date": some_day(rng), "text": rng.choice(_REMARKS)}
     return Instance(slots, leaves([_note(slots["date"], slots["account"], slots["text"])]))
 
 
@@ -137,7 +55,7 @@ def _balance(day: str, account: str, number: Decimal) -> Record:
 def _add_balance(state: State, rng: random.Random) -> Instance:
     account = rng.choice(SOURCES[:2])
     number = balances(state)[account]
-    slots = {"account": account, "date": _day(rng), "amount": f"{number}"}
+    slots = {"account": account, "date": some_day(rng), "amount": f"{number}"}
     return Instance(slots, leaves([_balance(slots["date"], account, number)]))
 
 
@@ -149,64 +67,53 @@ def _transaction(payment: dict[str, str], source: str, target: str, paid: str) -
 
 def _book_payment(state: State, rng: random.Random) -> Instance:
     slots = {
-        "date": _day(rng),
+        "date": some_day(rng),
         "narration": rng.choice(_NEW_THINGS),
         "amount": f"{Decimal(rng.randrange(501, 19_999, 2)) / 100:.2f}",
         "source": rng.choice(SOURCES),
-        "target": rng.choice(_expenses(state)),
+        "target": rng.choice(BOOK.expenses(state)),
     }
     about = {"date": slots["date"], "payee": "", "narration": slots["narration"]}
     return Instance(slots, leaves([_transaction(about, slots["source"], slots["target"], slots["amount"])]))
 
 
 def _delete_payment(state: State, rng: random.Random) -> Instance:
-    payment = rng.choice(payments(state))
-    return Instance(_about(payment), leaves([], [payment]))
+    payment = rng.choice(BOOK.payments(state))
+    return Instance(BOOK.about(payment), leaves([], [payment]))
 
 
 def _correct_amount(state: State, rng: random.Random) -> Instance:
-    payment = rng.choice(_spending(state))
+    payment = rng.choice(BOOK.spending(state))
     new = f"{Decimal(amount(payment)) + rng.choice((1, 2, 5, 10)):.2f}"
     about = {name: payment[name] for name in ("date", "payee", "narration", "flag")}
     right = _transaction(about, source(payment), target(payment), new)
-    return Instance({**_about(payment), "old": amount(payment), "new": new}, leaves([right], [payment]))
-
-
-def _the_one(state: State, rng: random.Random) -> tuple[Record, dict[str, str]]:
-    """A payment that no other one shares its month and both accounts with."""
-    known = _spending(state)
-    keys = [(one["date"][:7], source(one), target(one)) for one in known]
-    payment, key = rng.choice([pair for pair in zip(known, keys, strict=True) if keys.count(pair[1]) == 1])
-    return payment, {"month": _called(key[0]), "source": key[1], "target": key[2]}
-
-
-def _find_the_one(state: State, rng: random.Random) -> Instance:
-    payment, slots = _the_one(state, rng)
-    return Instance(slots, says(payment["payee"], tuple(sorted({one["payee"] for one in payments(state)}))))
+    return Instance({**BOOK.about(payment), "old": amount(payment), "new": new}, leaves([right], [payment]))
 
 
 def _delete_the_one(state: State, rng: random.Random) -> Instance:
-    payment, slots = _the_one(state, rng)
+    payment, slots = BOOK.the_one(state, rng)
     return Instance(slots, leaves([], [payment]))
 
 
 def _confirm_balance(state: State, rng: random.Random) -> Instance:
-    account, day = rng.choice(SOURCES[:2]), _day(rng)
+    account, day = rng.choice(SOURCES[:2]), some_day(rng)
     return Instance({"account": account, "date": day}, leaves([_balance(day, account, balances(state)[account])]))
 
 
 def _note_on_payment(state: State, rng: random.Random) -> Instance:
-    payment, day, text = rng.choice(_spending(state)), _day(rng), rng.choice(_REMARKS)
+    payment, day, text = rng.choice(BOOK.spending(state)), some_day(rng), rng.choice(_REMARKS)
     truth = leaves([_note(day, target(payment), text)])
-    return Instance({**_about(payment), "day": day, "text": text}, truth)
+    return Instance({**BOOK.about(payment), "day": day, "text": text}, truth)
 
 
 def _no_account(state: State, rng: random.Random) -> Instance:
-    return Instance({"account": rng.choice(_NO_ACCOUNTS), "date": _day(rng), "text": rng.choice(_REMARKS)}, cannot())
+    return Instance(
+        {"account": rng.choice(_NO_ACCOUNTS), "date": some_day(rng), "text": rng.choice(_REMARKS)}, cannot()
+    )
 
 
 def _no_payment(state: State, rng: random.Random) -> Instance:
-    return Instance({"payee": rng.choice(_STRANGERS), "date": rng.choice(payments(state))["date"]}, cannot())
+    return Instance({"payee": rng.choice(_STRANGERS), "date": rng.choice(BOOK.payments(state))["date"]}, cannot())
 
 
 TEMPLATES: dict[str, Template] = {
@@ -217,7 +124,7 @@ TEMPLATES: dict[str, Template] = {
             "Look up how much the payment to {payee} of {date} was.",
             "I need the amount that {payee} got from us on {date}.",
         ),
-        _paid_amount,
+        BOOK.paid_amount,
     ),
     "paid-from": Template(
         "answer",
@@ -234,7 +141,7 @@ TEMPLATES: dict[str, Template] = {
             "How many euros went to {account} in {month}?",
             "For {month} the tax office asks for the total of {account}. What is it?",
         ),
-        _month_spending,
+        BOOK.month_spending,
     ),
     "account-balance": Template(
         "answer",
@@ -242,7 +149,7 @@ TEMPLATES: dict[str, Template] = {
             "What is the balance of {account} over the whole book?",
             "Add up all that the book knows of {account}: what is its balance?",
         ),
-        _account_balance,
+        BOOK.account_balance,
         "test",
     ),
     "open-account": Template(
@@ -310,7 +217,7 @@ TEMPLATES: dict[str, Template] = {
             "One payment of {month} went from {source} to {target}. Who was the payee?",
             "Whom did we pay when money went from {source} to {target} in {month}?",
         ),
-        _find_the_one,
+        BOOK.find_the_one,
     ),
     "delete-the-one": Template(
         "constraints",

@@ -2,17 +2,14 @@
 
 import contextlib
 import hashlib
-import shutil
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.errors import UserError
 from environments.apps.clock import BUILT, environment
 from environments.apps.fossil import artifacts, content
 from environments.apps.fossil.start import COOKIES, PROJECT, REPOSITORY
-from environments.apps.installing import debian_program
+from environments.apps.installing import debian_program, run
 
 CONTENT = ("artifacts.py", "check.py", "content.py", "seed.py")
 RIGHTS = "hjorkfmncwz"  # reads all, writes the wiki and tickets; no check-ins, no settings
@@ -31,13 +28,11 @@ _SETTINGS = {
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: Fossil failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
     repository = state / REPOSITORY
     new = [
         "new",
@@ -91,11 +86,6 @@ def ticket_key(title: str) -> str:
 
 def _run(program: Path, state: Path, *words: str) -> None:
     where = environment(program, BUILT, HOME=str(state), USER=content.ADMINISTRATOR)
-    done = subprocess.run(
-        [*debian_program(program, "fossil"), *words], env=where, capture_output=True, text=True, cwd=state
-    )
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"Fossil could not be filled: {said[-1]}")
+    run("Fossil could not be filled", [*debian_program(program, "fossil"), *words], where, cwd=state)
     for settings in state.glob(".fossil*"):
         settings.unlink()

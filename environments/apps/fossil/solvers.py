@@ -15,6 +15,7 @@ from environments.apps.expert.rules import (
     give_up,
     in_turn,
     on,
+    say,
     scroll,
     scroll_up,
     tell,
@@ -67,16 +68,8 @@ def on_ticket(title: str, *rules: Rule) -> Rule:
     return page("View Ticket", when(lambda now: following(now, "Title:") == title, *rules, scroll))
 
 
-def tell_following(label: str) -> Rule:
-    def apply(now: Situation) -> Move | None:
-        value = following(now, label)
-        return Move(f"The page says '{label} {value}'.", f"ANSWER; {value}") if value else None
-
-    return apply
-
-
 def _look_up(title: str, label: str) -> Rule:
-    return first(on_ticket(title, tell_following(label)), find_ticket(title))
+    return first(on_ticket(title, say(lambda now: following(now, label), f"{label} ")), find_ticket(title))
 
 
 def send(*steps: Rule) -> Rule:

@@ -1,18 +1,17 @@
 """What a journal holds, as records. How it is laid out makes no difference."""
 
 import re
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from environments.apps.hledger.start import JOURNAL
+from environments.apps.ledgers.entries import Posting, entries, plain, written_amount, written_postings
 
 _DATE = re.compile(r"(\d{4})[-/.](\d\d?)[-/.](\d\d?)(?:=\S+)?")
 _STATUS = re.compile(r"[!*]")
 _CODE = re.compile(r"\(([^)]*)\)")
 _RANGE = re.compile(r"date:(\d{4})-(\d\d)-01(?:\.\.|-)(\d{4})-(\d\d)-01")
-_AMOUNT = re.compile(r"(-?[\d,]+(?:\.\d*)?) ?([A-Z]+)")
 
 
 def records(state: Path) -> list[dict[str, Any]]:
@@ -22,19 +21,13 @@ def records(state: Path) -> list[dict[str, Any]]:
 
 def parse(journal: str) -> list[dict[str, Any]]:
     """Records of a journal: transactions, and whatever else stands there by the line."""
-    entries: list[list[str]] = []
-    for line in filter(str.strip, journal.splitlines()):
-        if line[0].isspace() and entries:
-            entries[-1].append(line)
-        else:
-            entries.append([line])
-    return [_record(head, below) for head, *below in entries]
+    return [_record(head, below) for head, *below in entries(journal.splitlines())]
 
 
 def _record(head: str, below: list[str]) -> dict[str, Any]:
     date = _DATE.match(head)
     if date is None:
-        return {"kind": "line", "text": _plain(head, *below)}
+        return {"kind": "line", "text": plain(head, *below)}
     text, _, comment = head[date.end() :].partition(";")
     status, text = _taken(_STATUS, text)
     code, text = _taken(_CODE, text)
@@ -45,9 +38,9 @@ def _record(head: str, below: list[str]) -> dict[str, Any]:
         "date": f"{date[1]}-{date[2]:0>2}-{date[3]:0>2}",
         "status": status,
         "code": code.strip("()"),
-        "description": _plain(text),
-        "comment": _plain(*remarks),
-        "postings": ", ".join(sorted(" ".join(filter(None, parts)) for parts in _balanced(postings))),
+        "description": plain(text),
+        "comment": plain(*remarks),
+        "postings": written_postings(postings),
     }
 
 
@@ -57,34 +50,11 @@ def _taken(pattern: re.Pattern[str], text: str) -> tuple[str, str]:
     return (match[0], text.lstrip()[match.end() :]) if match else ("", text)
 
 
-def _posting(line: str) -> tuple[str, str, str]:
-    """(account, amount, the rest of it)."""
+def _posting(line: str) -> Posting:
     text, _, comment = line.partition(";")
     status, text = _taken(_STATUS, text)
     account, amount = [*re.split(r"\s{2,}", text.strip(), maxsplit=1), ""][:2]  # a single space is part of the name
-    return _plain(account), _amount(amount), _plain(status, comment)
-
-
-def _balanced(postings: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """With the amount that may be left out of one of them."""
-    given = [match for _, amount, _ in postings if (match := _AMOUNT.fullmatch(amount))]
-    if len(given) != len(postings) - 1 or len({match[2] for match in given}) != 1:
-        return postings
-    rest = _written(-sum((Decimal(match[1]) for match in given), Decimal(0)), given[0][2])
-    return [(account, amount or rest, more) for account, amount, more in postings]
-
-
-def _amount(text: str) -> str:
-    match = _AMOUNT.fullmatch(text.strip())
-    return _written(Decimal(match[1].replace(",", "")), match[2]) if match else _plain(text)
-
-
-def _written(number: Decimal, currency: str) -> str:
-    return f"{number:.2f} {currency}" if number == round(number, 2) else f"{number} {currency}"
-
-
-def _plain(*texts: str) -> str:
-    return " ".join(" ".join(texts).split())
+    return plain(account), written_amount(amount), plain(status, comment)
 
 
 def place(url: str) -> str:

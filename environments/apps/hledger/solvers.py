@@ -1,7 +1,6 @@
 """How somebody who knows hledger-web does what is asked there. ENTER in a field of the form sends it, unless the
 description is still missing: so that comes last."""
 
-import calendar
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,11 +17,13 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    say,
     scroll,
     scroll_up,
     when,
     write,
 )
+from environments.apps.ledgers.months import in_numbers
 from environments.sites.expert.reading import Element
 
 SEARCH = "Enter hledger search patterns.*"
@@ -91,12 +92,6 @@ def between(source: str, target: str) -> Callable[[Row], bool]:
     return lambda one: (one.source, one.target) == (source, target)
 
 
-def in_numbers(month: str) -> str:
-    """2025-03 for March 2025."""
-    name, year = month.split()
-    return f"{year}-{list(calendar.month_name).index(name):02}"
-
-
 def account_link(now: Situation, account: str) -> Element | None:
     """That of the list beside the journal, which shows the last part of a name."""
     links = [element for element in now.page.elements if element.role == "link"]
@@ -110,14 +105,6 @@ def balance(now: Situation, account: str) -> str:
         return ""
     match = _BALANCE.fullmatch(next(elements).name)
     return match[1] or "0" if match else ""
-
-
-def tell_balance(account: str) -> Rule:
-    def apply(now: Situation) -> Move | None:
-        value = balance(now, account)
-        return Move(f"The page says '{value}'.", f"ANSWER; {value}") if value else None
-
-    return apply
 
 
 def add(date: str, description: str, *postings: tuple[str, str]) -> Rule:
@@ -191,9 +178,9 @@ def _month_search(month: str, target: str = "") -> str:
 
 SOLVERS: dict[str, Callable[..., Rule]] = {
     "paid-amount": lambda payee, date: search(f"date:{date}", row(of(payee), lambda one: answer(one.amount))),
-    "month-spending": lambda account, month: search(_month_search(month), tell_balance(account)),
+    "month-spending": lambda account, month: search(_month_search(month), say(lambda now: balance(now, account))),
     "invoice-payee": lambda code: search(f"code:{code}", row(lambda one: True, lambda one: answer(one.payee))),
-    "account-balance": lambda account: first(tell_balance(account), scroll_up),
+    "account-balance": lambda account: first(say(lambda now: balance(now, account)), scroll_up),
     "open-account": _open_account,
     "open-month": lambda month: search(_month_search(month), answer("done")),
     "book-payment": lambda date, description, amount, source, target: add(

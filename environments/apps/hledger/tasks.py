@@ -1,204 +1,100 @@
 """What may be asked of somebody who keeps our theater's books with hledger-web."""
 
-import calendar
 import random
-import re
 from decimal import Decimal
 
 from environments.apps.application import Record
 from environments.apps.hledger.content import CURRENCY, SOURCES
+from environments.apps.ledgers.book import Book, balances, postings, some_day, target
+from environments.apps.ledgers.months import called
 from environments.apps.templates import Instance, State, Template, cannot, leaves, says, shows
 
 _STRANGERS = ("Copper Kettle", "Lantern Works", "Grand Piano Movers", "Sable Insurance", "Ivy Gardeners")
 _NEW_THINGS = ("First aid kit", "Ladder", "Desk lamp", "Microphone stand", "Fire blanket", "Coat hangers")
 _NO_ACCOUNTS = ("expenses:travel", "expenses:postage", "assets:savings", "income:bar", "expenses:music")
-_POSTING = re.compile(r"([a-z][\w:-]+) (-?[\d.]+) " + CURRENCY)
-Day = str
+BOOK = Book(lambda one: bool(one["code"]), lambda one: one["description"].partition(" | ")[0])
 
 
-def payments(state: State) -> list[Record]:
-    """Transactions with a number; each has two postings."""
-    return [one for one in state.of("transaction") if one["code"]]
-
-
-def postings(transaction: Record) -> dict[str, Decimal]:
-    """Amounts by account."""
-    return {account: Decimal(number) for account, number in _POSTING.findall(transaction["postings"])}
-
-
-def amount(payment: Record) -> str:
-    """What was paid, without the currency."""
-    return f"{max(postings(payment).values())}"
-
-
-def source(payment: Record) -> str:
-    """The account that it came from."""
-    return min(postings(payment), key=lambda account: postings(payment)[account])
-
-
-def target(payment: Record) -> str:
-    """The account that it went to."""
-    return max(postings(payment), key=lambda account: postings(payment)[account])
-
-
-def payee(payment: Record) -> str:
-    """Whom it is about."""
-    return payment["description"].partition(" | ")[0]
-
-
-def _spending(state: State) -> list[Record]:
-    return [one for one in payments(state) if target(one).startswith("expenses:")]
-
-
-def _expenses(state: State) -> list[str]:
-    return sorted({target(one) for one in _spending(state)})
-
-
-def balances(state: State, month: str = "") -> dict[str, Decimal]:
-    """What is in each account, or came there in a month such as 2025-03."""
-    sums: dict[str, Decimal] = {}
-    for one in state.of("transaction"):
-        if one["date"].startswith(month):
-            for account, number in postings(one).items():
-                sums[account] = sums.get(account, Decimal(0)) + number
-    return sums
-
-
-def _called(month: str) -> str:
-    """March 2025 for 2025-03."""
-    year, number = month.split("-")
-    return f"{calendar.month_name[int(number)]} {year}"
-
-
-def _months(state: State) -> list[str]:
-    return sorted({one["date"][:7] for one in payments(state)})
-
-
-def _about(payment: Record) -> dict[str, str]:
-    """What tells a payment from all others."""
-    return {"payee": payee(payment), "date": payment["date"]}
-
-
-def _day(rng: random.Random) -> Day:
-    return f"2026-01-{rng.randint(5, 14):02}"
-
-
-def _transaction(day: Day, description: str, moved: dict[str, Decimal]) -> Record:
+def _transaction(day: str, description: str, moved: dict[str, Decimal]) -> Record:
     legs = sorted(f"{account} {number:.2f} {CURRENCY}" for account, number in moved.items())
     empty = {"kind": "transaction", "status": "", "code": "", "comment": ""}
     return {**empty, "date": day, "description": description, "postings": ", ".join(legs)}
 
 
-def _payees(state: State) -> tuple[str, ...]:
-    return tuple(sorted({payee(one) for one in payments(state)}))
-
-
-def _paid_amount(state: State, rng: random.Random) -> Instance:
-    payment = rng.choice(_spending(state))
-    others = tuple(amount(one) for one in payments(state) if one is not payment)
-    return Instance(_about(payment), says(amount(payment), others))
-
-
-def _month_spending(state: State, rng: random.Random) -> Instance:
-    spent = {month: balances(state, month) for month in _months(state)}
-    account, month = rng.choice([(one, month) for month in spent for one in _expenses(state) if one in spent[month]])
-    others = tuple(f"{sums[account]}" for sums in spent.values() if account in sums)
-    return Instance({"account": account, "month": _called(month)}, says(f"{spent[month][account]}", others))
-
-
 def _invoice_payee(state: State, rng: random.Random) -> Instance:
-    payment = rng.choice(_spending(state))
-    return Instance({"code": payment["code"]}, says(payee(payment), _payees(state)))
-
-
-def _account_balance(state: State, rng: random.Random) -> Instance:
-    sums = {account: f"{number}" for account, number in balances(state).items()}
-    account = rng.choice([one for one in sums if one.startswith(("assets:", "expenses:"))])
-    return Instance({"account": account}, says(sums[account], tuple(sums.values())))
+    payment = rng.choice(BOOK.spending(state))
+    return Instance({"code": payment["code"]}, says(BOOK.payee(payment), BOOK.payees(state)))
 
 
 def _open_account(state: State, rng: random.Random) -> Instance:
-    account = rng.choice(_expenses(state))
+    account = rng.choice(BOOK.expenses(state))
     return Instance({"account": account}, shows(f"/register?inacct:{account}"))
 
 
 def _open_month(state: State, rng: random.Random) -> Instance:
-    month = rng.choice(_months(state))
-    return Instance({"month": _called(month)}, shows(f"/journal?date:{month}"))
+    month = rng.choice(BOOK.months(state))
+    return Instance({"month": called(month)}, shows(f"/journal?date:{month}"))
 
 
 def _book_payment(state: State, rng: random.Random) -> Instance:
     paid = Decimal(rng.randrange(501, 19_999, 2)) / 100
-    source, target = rng.choice(SOURCES), rng.choice(_expenses(state))
-    slots = {"date": _day(rng), "description": rng.choice(_NEW_THINGS), "amount": f"{paid:.2f}"}
+    source, target = rng.choice(SOURCES), rng.choice(BOOK.expenses(state))
+    slots = {"date": some_day(rng), "description": rng.choice(_NEW_THINGS), "amount": f"{paid:.2f}"}
     wanted = _transaction(slots["date"], slots["description"], {source: -paid, target: paid})
     return Instance({**slots, "source": source, "target": target}, leaves([wanted]))
 
 
 def _split_payment(state: State, rng: random.Random) -> Instance:
     one, other = (Decimal(cents) / 100 for cents in rng.sample(range(501, 9_999, 2), 2))
-    first, second = rng.sample(_expenses(state), 2)
+    first, second = rng.sample(BOOK.expenses(state), 2)
     source = rng.choice(SOURCES)
-    slots = {"date": _day(rng), "description": rng.choice(_NEW_THINGS), "source": source}
+    slots = {"date": some_day(rng), "description": rng.choice(_NEW_THINGS), "source": source}
     wanted = _transaction(slots["date"], slots["description"], {first: one, second: other, source: -one - other})
     parts = {"first": first, "one": f"{one:.2f}", "second": second, "other": f"{other:.2f}"}
     return Instance({**slots, **parts}, leaves([wanted]))
 
 
 def _correct_account(state: State, rng: random.Random) -> Instance:
-    payment, day = rng.choice(_spending(state)), _day(rng)
+    payment, day = rng.choice(BOOK.spending(state)), some_day(rng)
     old, paid = target(payment), max(postings(payment).values())
-    new = rng.choice([one for one in _expenses(state) if one != old])
+    new = rng.choice([one for one in BOOK.expenses(state) if one != old])
     wanted = _transaction(day, "Correction", {old: -paid, new: paid})
-    return Instance({**_about(payment), "old": old, "new": new, "day": day}, leaves([wanted]))
+    return Instance({**BOOK.about(payment), "old": old, "new": new, "day": day}, leaves([wanted]))
 
 
 def _reverse_payment(state: State, rng: random.Random) -> Instance:
-    payment, day = rng.choice(_spending(state)), _day(rng)
+    payment, day = rng.choice(BOOK.spending(state)), some_day(rng)
     wanted = _transaction(day, "Refund", {account: -number for account, number in postings(payment).items()})
-    return Instance({**_about(payment), "day": day}, leaves([wanted]))
-
-
-def _the_one(state: State, rng: random.Random) -> tuple[Record, dict[str, str]]:
-    """A payment that no other one shares its month and both accounts with."""
-    known = _spending(state)
-    keys = [(one["date"][:7], source(one), target(one)) for one in known]
-    payment, key = rng.choice([pair for pair in zip(known, keys, strict=True) if keys.count(pair[1]) == 1])
-    return payment, {"month": _called(key[0]), "source": key[1], "target": key[2]}
-
-
-def _find_the_one(state: State, rng: random.Random) -> Instance:
-    payment, slots = _the_one(state, rng)
-    return Instance(slots, says(payee(payment), _payees(state)))
+    return Instance({**BOOK.about(payment), "day": day}, leaves([wanted]))
 
 
 def _reverse_the_one(state: State, rng: random.Random) -> Instance:
-    payment, slots = _the_one(state, rng)
-    day = _day(rng)
+    payment, slots = BOOK.the_one(state, rng)
+    day = some_day(rng)
     wanted = _transaction(day, "Refund", {account: -number for account, number in postings(payment).items()})
     return Instance({**slots, "day": day}, leaves([wanted]))
 
 
 def _empty_cash(state: State, rng: random.Random) -> Instance:
-    day, held = _day(rng), balances(state)["assets:cash"]
+    day, held = some_day(rng), balances(state)["assets:cash"]
     kept = Decimal(rng.randrange(50, 1000, 10))
     wanted = _transaction(day, "Cash to the bank", {"assets:cash": kept - held, "assets:bank": held - kept})
     return Instance({"day": day, "kept": f"{kept}"}, leaves([wanted]))
 
 
 def _pay_again(state: State, rng: random.Random) -> Instance:
-    payment, day = rng.choice(_spending(state)), _day(rng)
+    payment, day = rng.choice(BOOK.spending(state)), some_day(rng)
     return Instance(
-        {**_about(payment), "day": day}, leaves([_transaction(day, payment["description"], postings(payment))])
+        {**BOOK.about(payment), "day": day}, leaves([_transaction(day, payment["description"], postings(payment))])
     )
 
 
 def _no_account(state: State, rng: random.Random) -> Instance:
-    return Instance({"account": rng.choice(_NO_ACCOUNTS), "month": _called(rng.choice(_months(state)))}, cannot())
+    return Instance({"account": rng.choice(_NO_ACCOUNTS), "month": called(rng.choice(BOOK.months(state)))}, cannot())
 
 
 def _no_payment(state: State, rng: random.Random) -> Instance:
-    return Instance({"payee": rng.choice(_STRANGERS), "date": rng.choice(payments(state))["date"]}, cannot())
+    return Instance({"payee": rng.choice(_STRANGERS), "date": rng.choice(BOOK.payments(state))["date"]}, cannot())
 
 
 TEMPLATES: dict[str, Template] = {
@@ -210,7 +106,7 @@ TEMPLATES: dict[str, Template] = {
             "I need the amount that {payee} got from us on {date}.",
             "{payee} says that we paid on {date}. How much was it?",
         ),
-        _paid_amount,
+        BOOK.paid_amount,
     ),
     "month-spending": Template(
         "answer",
@@ -219,7 +115,7 @@ TEMPLATES: dict[str, Template] = {
             "How many euros went to {account} in {month}?",
             "For {month} the treasurer wants the total of {account}. What is it?",
         ),
-        _month_spending,
+        BOOK.month_spending,
     ),
     "invoice-payee": Template(
         "answer",
@@ -236,7 +132,7 @@ TEMPLATES: dict[str, Template] = {
             "What is the balance of {account} over the whole journal?",
             "Add up all that the journal knows of {account}: what is its balance?",
         ),
-        _account_balance,
+        BOOK.account_balance,
         "test",
     ),
     "open-account": Template(
@@ -304,7 +200,7 @@ TEMPLATES: dict[str, Template] = {
             "One payment of {month} went from {source} to {target}. Who was the payee?",
             "Whom did we pay when money went from {source} to {target} in {month}?",
         ),
-        _find_the_one,
+        BOOK.find_the_one,
     ),
     "reverse-the-one": Template(
         "constraints",

@@ -4,14 +4,11 @@ import shutil
 from pathlib import Path
 
 from environments.apps import php
-from environments.apps.installing import CLOCK, debian_packages, python_environment
+from environments.apps.installing import About
 
-TITLE = "MediaWiki"
-VERSION = "1.39.17"
-LICENSE = "GPL-2.0-or-later"
+_VERSION = "1.39.17"
 _REVISION = "1+deb12u2"
-_DEBIAN = (f"mediawiki=1:{VERSION}-{_REVISION}", f"mediawiki-classes=1:{VERSION}-{_REVISION}", *php.PACKAGES)
-PACKAGES = (*_DEBIAN, CLOCK)
+_DEBIAN = (f"mediawiki=1:{_VERSION}-{_REVISION}", f"mediawiki-classes=1:{_VERSION}-{_REVISION}", *php.PACKAGES)
 _LEFT_OUT = ("extensions-core", "mw-config")
 """What our wiki does not use."""
 
@@ -21,10 +18,7 @@ def wiki(program: Path) -> Path:
     return program / "usr" / "share" / "mediawiki"
 
 
-def install(program: Path) -> None:
-    """Into `program`, with a virtual environment for the clock."""
-    python_environment(program, (CLOCK,))
-    debian_packages(program, _DEBIAN)
+def _finish(program: Path) -> None:
     for name in _LEFT_OUT:
         shutil.rmtree(wiki(program) / name)
     for link in wiki(program).iterdir():
@@ -33,3 +27,6 @@ def install(program: Path) -> None:
     (program / php.COMPILED).mkdir()
     (wiki(program) / "images").mkdir()
     (wiki(program) / "extensions").mkdir()
+
+
+ABOUT = About(title="MediaWiki", version=_VERSION, license="GPL-2.0-or-later", debian=_DEBIAN, finish=_finish)

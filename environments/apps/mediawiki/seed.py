@@ -2,15 +2,13 @@
 
 import contextlib
 import secrets
-import shutil
 import sqlite3
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
 from environments.apps.clock import BUILT, environment
+from environments.apps.installing import run
 from environments.apps.mediawiki import content
 from environments.apps.mediawiki.dump import dumped
 from environments.apps.mediawiki.install import wiki
@@ -26,13 +24,12 @@ _CLEARED = ("recentchanges", "logging", "module_deps")
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: one of MediaWiki's own programs failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    (state / "cache").mkdir(parents=True)
+    (state / "cache").mkdir()
     password = f"--pass={secrets.token_hex(16)}"  # nobody logs in by this
     where = ("--dbtype=sqlite", "--dbname=wiki", f"--dbpath={state}", f"--confpath={state}", "--scriptpath=")
     _run(program, state, "install.php", *where, "--server=http://127.0.0.1", password, NAME, content.ADMINISTRATOR)
@@ -93,7 +90,4 @@ def _run(program: Path, state: Path, script: str, *words: str) -> None:
     known = {"MW_CONFIG_FILE": str(settings)} if settings.exists() else {}
     command = php(program, str(wiki(program) / "maintenance" / script), *words, **known)
     where = environment(program, BUILT, HOME=str(state))
-    done = subprocess.run(command, env=where, capture_output=True, text=True, cwd=state)
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"MediaWiki could not be filled by {script}: {said[-1]}")
+    run(f"MediaWiki could not be filled by {script}", command, where, cwd=state)

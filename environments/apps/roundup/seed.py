@@ -2,13 +2,10 @@
 
 import dataclasses
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
-from common.errors import UserError
 from environments.apps.clock import BUILT, environment
-from environments.apps.installing import python_of
+from environments.apps.installing import python_of, run
 from environments.apps.roundup import content
 from environments.apps.roundup.start import COOKIES
 
@@ -25,13 +22,11 @@ _SETTINGS = {
 
 
 def build(program: Path, state: Path, skin: str = "responsive") -> None:
-    """At `state`, which is not there yet; `skin`: one with the same fields, responsive or devel.
+    """In the empty folder `state`; `skin`: one with the same fields, responsive or devel.
 
     Raises:
         UserError: Roundup's own programs failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
     given = {
         **dataclasses.asdict(content.make()),
         "people": content.PEOPLE,
@@ -42,14 +37,4 @@ def build(program: Path, state: Path, skin: str = "responsive") -> None:
     }
     fill, template = Path(__file__).with_name("fill.py"), program / "share" / "roundup" / "templates" / skin
     command = [str(python_of(program)), str(fill), str(state), str(template)]
-    done = subprocess.run(
-        command,
-        env=environment(program, BUILT),
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        cwd=state.parent,
-    )
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"Roundup could not be filled: {words[-1]}")
+    run("Roundup could not be filled", command, environment(program, BUILT), json.dumps(given), state.parent)

@@ -15,6 +15,7 @@ from environments.apps.expert.rules import (
     give_up,
     in_turn,
     on,
+    say,
     scroll,
     when,
     write,
@@ -72,14 +73,6 @@ def chosen(now: Situation, label: str) -> str:
     return next((option.name for option in menu(now, label) if option.selected), "")
 
 
-def tell_chosen(label: str) -> Rule:
-    def apply(now: Situation) -> Move | None:
-        value = chosen(now, label)
-        return Move(f"The page says '{label}: {value}'.", f"ANSWER; {value}") if value else scroll(now)
-
-    return apply
-
-
 def change(*steps: Rule) -> Rule:
     return first(done(SUBMITTED), in_turn(*steps, click("Submit Changes")))
 
@@ -89,7 +82,7 @@ def _edit(find: Find, title: str, *steps: Rule) -> Rule:
 
 
 def _look_up(find: Find, title: str, label: str) -> Rule:
-    return first(on_bug(title, tell_chosen(label)), find(title))
+    return first(on_bug(title, say(lambda now: chosen(now, label), f"{label}: "), scroll), find(title))
 
 
 def _reporter(find: Find, title: str) -> Rule:

@@ -1,7 +1,7 @@
-"""Roundup, as for its other skin."""
+"""Roundup with another skin: server, tasks and judgment are those of the first."""
 
-from environments.apps.roundup.install import LICENSE, PACKAGES, VERSION, install
+import dataclasses
 
-TITLE = "Roundup, devel skin"
+from environments.apps.roundup.install import ABOUT as FIRST
 
-__all__ = ["LICENSE", "PACKAGES", "TITLE", "VERSION", "install"]
+ABOUT = dataclasses.replace(FIRST, title="Roundup, devel skin", like="roundup")

@@ -8,7 +8,7 @@ CONTENT = ("seed.py", *(f"../roundup/{name}" for name in seed.CONTENT))
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: Roundup's own programs failed.

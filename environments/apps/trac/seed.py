@@ -3,18 +3,16 @@
 import configparser
 import dataclasses
 import json
-import shutil
-import subprocess
 from pathlib import Path
 
-from common.errors import UserError
 from environments.apps.clock import BUILT, environment
-from environments.apps.installing import python_of
+from environments.apps.installing import python_of, run
 from environments.apps.trac import content
 from environments.apps.trac.start import COOKIES
 
 CONTENT = ("content.py", "fill.py", "seed.py")
 RIGHTS = ("TICKET_ADMIN", "WIKI_ADMIN", "MILESTONE_ADMIN")  # and none that reaches the machine
+_FAILED = "Trac could not be filled"
 _SETTINGS = {
     "project": {"name": "Ferry Services", "descr": "Tickets and notes of a ferry company", "footer": ""},
     "header_logo": {"src": "", "alt": ""},
@@ -24,15 +22,14 @@ _SETTINGS = {
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet.
+    """In the empty folder `state`.
 
     Raises:
         UserError: one of Trac's own commands failed.
     """
-    shutil.rmtree(state, ignore_errors=True)
     python, where = str(python_of(program)), environment(program, BUILT)
     admin = "import sys; from trac.admin.console import run; sys.exit(run(sys.argv[1:]))"
-    _run([python, "-c", admin, str(state), "initenv", "Ferry Services", "sqlite:db/trac.db"], where)
+    run(_FAILED, [python, "-c", admin, str(state), "initenv", "Ferry Services", "sqlite:db/trac.db"], where)
     _configure(state / "conf" / "trac.ini")
     given = {
         **dataclasses.asdict(content.make()),
@@ -42,7 +39,7 @@ def build(program: Path, state: Path) -> None:
         "rights": RIGHTS,
         "cookie": COOKIES["trac_auth"],
     }
-    _run([python, str(Path(__file__).with_name("fill.py")), str(state)], where, json.dumps(given))
+    run(_FAILED, [python, str(Path(__file__).with_name("fill.py")), str(state)], where, json.dumps(given))
     for log in (state / "log").glob("*"):
         log.unlink()
 
@@ -56,10 +53,3 @@ def _configure(path: Path) -> None:
         settings[section].update(values)
     with open(path, "w") as file:
         settings.write(file)
-
-
-def _run(command: list[str], where: dict[str, str], given: str = "") -> None:
-    done = subprocess.run(command, env=where, input=given, capture_output=True, text=True)
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"Trac could not be filled: {words[-1]}")

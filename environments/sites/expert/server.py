@@ -3,35 +3,16 @@
 It answers POST /v1/chat/completions and GET /v1/models, for tasks on the embedded websites only.
 """
 
-import dataclasses
 import sys
 from pathlib import Path
 from runpy import run_path
 
 try:
-    from common import cli
+    from environments.expert_server import run
 except ModuleNotFoundError as missing:  # not the python of the virtual environment
     sys.exit(run_path(str(Path(__file__).resolve().parents[3] / "common" / "not_installed.py"))["say"](missing))
 
-from common.network.stand_in import create_app, serve
-from common.options.limits import Checked, Port
 from environments.sites.expert.expert import reply
 
-
-@dataclasses.dataclass(frozen=True)
-class Config(Checked):
-    """Serve the embedded teacher."""
-
-    host: str = "127.0.0.1"
-    """Address to listen on."""
-    port: Port = 7090
-    """Port to listen on; 0 picks a free one."""
-
-
-def main(config: Config) -> None:
-    """Serve until stopped."""
-    serve(create_app("teacher", lambda messages, seed: reply(messages)), config.port, config.host)
-
-
 if __name__ == "__main__":
-    cli.run(Config, main, description=__doc__)
+    run(reply, 7090, __doc__, name="teacher")

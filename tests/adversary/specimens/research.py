@@ -7,8 +7,8 @@ from pathlib import Path
 
 from data.samples.grounding import read_grounding
 from tests.adversary.specimens.specimen import Reading, Specimen
+from tests.toolkits.readers.test_devtools_recorder import STEPS
 from tests.toolkits.research import RESEARCH
-from tests.toolkits.test_devtools_recorder import STEPS
 from toolkits import import_data
 
 _GIVEN = "given.txt"

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from data.trajectory import answer_of
 from toolkits.readers.logs.features import Kept, actions_of, stored_step
-from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, answer_of, by_rewards, write_folder
+from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, by_rewards, write_folder
 from toolkits.readers.reading.steps import (
     enumerate_steps,
     find_image,

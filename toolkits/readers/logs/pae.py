@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, answer_of, by_rewards, write_folder
+from data.trajectory import answer_of
+from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, by_rewards, write_folder
 from toolkits.readers.reading.steps import find_image, read_trajectory_list, text_field
 
 _OPENING = re.compile(r"Now given a task:(.+?)Please interact with (\S+)", re.DOTALL)

@@ -11,7 +11,6 @@ from typing import Any
 from common.errors import UserError
 from data.action_spaces import NUMBERS, action_space
 from data.action_spaces.space import writable
-from data.actions.action import ActionError, Answer, parse_reply
 from data.images import opened, to_rgb
 from data.outcome import Outcome, Verdict
 from data.shards.shard import image_type
@@ -142,12 +141,3 @@ def _blank() -> bytes:
     buffer = io.BytesIO()
     Image.new("RGB", (16, 16), "white").save(buffer, "PNG")
     return buffer.getvalue()
-
-
-def answer_of(reply: str) -> str | None:
-    """What a reply in OpenWebVoyager's form answers, None where it does not."""
-    try:
-        action = parse_reply(reply).action
-    except ActionError:
-        return None
-    return action.content if isinstance(action, Answer) else None

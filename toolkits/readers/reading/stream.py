@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from common.errors import UserError
-from common.files import parse_json, read_records
+from common.files import parse_line, read_records
 
 _PIECE = 2**20
 _DECODER = json.JSONDecoder()
@@ -34,7 +34,7 @@ def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
             file.seek(0)
             for number, line in enumerate(file, start=1):
                 if line.strip():
-                    yield f"{path}:{number}", _parse(line, f"{path}:{number}")
+                    yield f"{path}:{number}", parse_line(line, f"{path}:{number}")
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a text file; give JSON or JSON lines, in UTF-8 or UTF-16") from None
     except OSError as error:
@@ -105,10 +105,3 @@ def _next(buffer: str, at: int, number: int, at_end: bool) -> tuple[Any, int]:
 def _after_space(buffer: str, at: int) -> int:
     found = _SPACE.match(buffer, at)
     return found.end() if found else at
-
-
-def _parse(line: str, where: str) -> Any:
-    try:
-        return parse_json(line)
-    except ValueError as error:
-        raise UserError(f"{where}: not valid JSON ({error})") from None

@@ -5,19 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from data.action_spaces import NUMBERS
-from toolkits.readers.research.agentnet import read_agentnet
-from toolkits.readers.research.aguvis import read_aguvis
-from toolkits.readers.research.aitw import read_aitw
-from toolkits.readers.research.android_control import read_android_control
 from toolkits.readers.research.episodes import Episode
-from toolkits.readers.research.fara import read_fara
-from toolkits.readers.research.grounding import read_os_atlas, read_uground
-from toolkits.readers.research.gui_odyssey import read_gui_odyssey
-from toolkits.readers.research.multimodal_mind2web import read_multimodal_mind2web
-from toolkits.readers.research.os_genesis import read_os_genesis
-from toolkits.readers.research.playwright_trace import read_playwright_trace
-from toolkits.readers.research.screenspot import read_screenspot
-from toolkits.readers.research.weblinx import read_weblinx
+from toolkits.readers.research.sets.agentnet import read_agentnet
+from toolkits.readers.research.sets.aguvis import read_aguvis
+from toolkits.readers.research.sets.aitw import read_aitw
+from toolkits.readers.research.sets.android_control import read_android_control
+from toolkits.readers.research.sets.fara import read_fara
+from toolkits.readers.research.sets.grounding import read_os_atlas, read_uground
+from toolkits.readers.research.sets.gui_odyssey import read_gui_odyssey
+from toolkits.readers.research.sets.multimodal_mind2web import read_multimodal_mind2web
+from toolkits.readers.research.sets.os_genesis import read_os_genesis
+from toolkits.readers.research.sets.playwright_trace import read_playwright_trace
+from toolkits.readers.research.sets.screenspot import read_screenspot
+from toolkits.readers.research.sets.weblinx import read_weblinx
 
 _AT_POINTS, _ON_PHONES = "qwen_computer_use", "androidworld"
 

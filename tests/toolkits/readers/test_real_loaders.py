@@ -1,0 +1,89 @@
+"""What export_data.py writes is read by the libraries that it is for, from the registry.
+
+They are installed into an environment of their own, never into ours, whose packages it sees but does not change. Where
+it cannot be made, the test is skipped and says why.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.toolkits.interchange import export, write_samples
+from tests.toolkits.readers.test_atif import exported, whole
+from tests.toolkits.trajectories import write_trajectory
+
+DATASETS = """
+import json, sys, datasets
+rows = datasets.load_dataset(sys.argv[1], split="train", cache_dir=sys.argv[2])
+shown = [[turn["content"] for turn in row["messages"]] + [one.size for one in row["images"]] for row in rows]
+print(json.dumps(dict(zip(rows["id"], shown))))
+"""
+ATIF = """
+import json, pathlib, sys, atif
+files = sorted(pathlib.Path(sys.argv[1]).rglob("trajectory.json"))
+read = [atif.Trajectory.model_validate_json(file.read_text()) for file in files]
+print(json.dumps([len(one.steps) for one in read]))
+"""
+BROWSERGYM = """
+import json, sys
+from browsergym.experiments.loop import yield_all_exp_results
+[result] = yield_all_exp_results(sys.argv[1], progress_fn=None)
+steps, record = result.steps_info, result.get_exp_record()
+told = [step.action for step in steps], [step.obs["goal_object"][0]["text"] for step in steps]
+print(json.dumps([*told, len(result.screenshots), record["env_args.task_name"], record["cum_reward"]]))
+"""
+
+
+def read_by(folder: Path, package: str, script: str, *arguments: Path) -> object:
+    """What the script prints as JSON where `package` is installed."""
+    environment = {**os.environ, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
+    python = folder / "bin" / "python"
+    try:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=300)
+        [packages] = (folder / "lib").glob("python*/site-packages")
+        (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
+        subprocess.run([python, "-m", "pip", "install", "-q", package], check=True, capture_output=True, timeout=900)
+    except (subprocess.SubprocessError, OSError, ValueError) as error:
+        pytest.skip(f"an environment with {package} could not be made: {error!s:.200}")
+    ran = subprocess.run(
+        [python, "-c", script, *arguments], env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_datasets(tmp_path: Path) -> None:
+    samples, images = write_samples(tmp_path)
+    out = export("hf", samples, images, tmp_path / "out", max_samples_per_file=3)
+    read = read_by(tmp_path / "env", "datasets", DATASETS, out, tmp_path / "cache")
+    assert read == {
+        sample["id"]: [turn["value"] for turn in sample["conversations"]] + [[32, 24]] * len(sample["images"])
+        for sample in json.loads(samples.read_text())
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_harbors_models(tmp_path: Path) -> None:
+    whole(tmp_path / "ours")
+    out = exported(tmp_path, tmp_path / "ours", "atif")
+    expected = [len(json.loads(file.read_text())["steps"]) for file in sorted(out.rglob("trajectory.json"))]
+    assert read_by(tmp_path / "env", "atif", ATIF, out) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_agentlabs_results(tmp_path: Path) -> None:
+    """By the class that AgentXray opens experiments with."""
+    write_trajectory(tmp_path / "ours", "Shop--3", num_steps=3)
+    out = exported(tmp_path, tmp_path / "ours", "agentlab")
+    actions = ["click('1')", "click('2')", "send_msg_to_user('blue')", None]
+    read = read_by(tmp_path / "env", "browsergym-experiments", BROWSERGYM, out)
+    assert read == [actions, ["Find a shoe."] * 4, 3, "elcano.Shop--3", 1.0]
