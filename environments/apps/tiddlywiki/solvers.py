@@ -13,6 +13,7 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    scroll,
     scroll_up,
     tell,
     tell_after,
@@ -93,13 +94,12 @@ def edit(title: str, *steps: Rule) -> Rule:
 
 def editing(*steps: Rule) -> Rule:
     """These steps in the editor that is open, and its button to save."""
-    opened = when(lambda now: now.said(f"'{EDIT}'") or now.said(f"'{NEW}'"), in_turn(*steps, click(SAVE)))
-    return opened
+    return when(lambda now: now.said(f"'{EDIT}'") or now.said(f"'{NEW}'"), in_turn(*steps, click(SAVE)))
 
 
 def create(title: str, text: str, *steps: Rule) -> Rule:
-    """Write a new page."""
-    fields = (write_title(title), *steps, write(TEXT, text))
+    """Write a new page. Its tag comes last, since a list of tags stays open over what is below."""
+    fields = (write_title(title), write(TEXT, text), *steps)
     return first(done(SAVED), editing(*fields), click(NEW), scroll_up)
 
 
@@ -134,7 +134,7 @@ def in_catalog(room: str, maker: str, rule: Callable[[str], Rule]) -> Rule:
         rows = zip(cells, cells[1:], cells[2:], strict=False)
         clock = next((clock for clock, *rest in rows if rest == [maker, room]), "")
         link = now.page.find(("link",), clock)
-        return Move(f"I note '{clock}'.", f"Click [{link.label}]") if clock and link else scroll_down(now)
+        return Move(f"I note '{clock}'.", f"Click [{link.label}]") if clock and link else scroll(now)
 
     def noted(now: Situation) -> Move | None:
         clock = now.recalled(r"I note '(.+?)'")
@@ -143,26 +143,19 @@ def in_catalog(room: str, maker: str, rule: Callable[[str], Rule]) -> Rule:
     return first(noted, page(CATALOG, note))
 
 
-def scroll_down(now: Situation) -> Move:
-    return Move("What I need is further down.", "Scroll [WINDOW]; down")
-
-
 def _keeper_note(room: str, title: str) -> Rule:
     def note(now: Situation) -> Move | None:
-        return tell(r"Keeper: (\w+)")(now)
-
-    def apply(now: Situation) -> Move | None:
-        if keeper := now.recalled(r"I note '(.+?)'"):
-            return create(title, keeper)(now)
-        told = note(now)
-        button = now.named(("button",), NEW)
-        if not told or not button:
+        told, buttons = tell(r"Keeper: (\w+)")(now), now.named(("button",), NEW)
+        if not told or not buttons:
             return None
-        return Move(
-            f"I note '{told.action.removeprefix('ANSWER; ')}'. I should click '{NEW}'.", f"Click [{button[0].label}]"
-        )
+        keeper = told.action.removeprefix("ANSWER; ")
+        return Move(f"I note '{keeper}'. I should click '{NEW}'.", f"Click [{buttons[0].label}]")
 
-    return first(when(lambda now: now.recalled(r"I note '(.+?)'"), apply), page(room, apply))
+    def noted(now: Situation) -> Move | None:
+        keeper = now.recalled(r"I note '(.+?)'")
+        return create(title, keeper)(now) if keeper else None
+
+    return first(noted, page(room, note))
 
 
 SOLVERS: dict[str, Callable[..., Rule]] = {
