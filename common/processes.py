@@ -55,13 +55,21 @@ def _pass_on(lines: IO[str]) -> None:
 
 def free_port(preferred: int = 0, host: str = "127.0.0.1") -> int:
     """A TCP port of an address of this machine that was free a moment ago: `preferred`, if it was."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, preferred))
-        except OSError:
-            probe.bind((host, 0))
-        return probe.getsockname()[1]
+    with hold(preferred, host) as held:
+        return held.getsockname()[1]
+
+
+def hold(preferred: int = 0, host: str = "127.0.0.1") -> socket.socket:
+    """A socket that keeps a free TCP port until it is closed: `preferred`, if it is free. Linux gives that port to
+    nobody else who asks for any; a program that is told its number may listen there, if it sets SO_REUSEADDR, as
+    servers do."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        held.bind((host, preferred))
+    except OSError:
+        held.bind((host, 0))
+    return held
 
 
 def no_answer(port: int) -> str:
@@ -91,6 +99,14 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
         listener.close()
         raise UserError(f"cannot listen on {host}:{port} ({error}); give another --port") from None
     return listener
+
+
+def listen_near(preferred: int) -> socket.socket:
+    """`listen` on `preferred`, or on a free port where that is taken."""
+    try:
+        return listen(preferred)
+    except UserError:
+        return listen(0)
 
 
 @contextlib.contextmanager

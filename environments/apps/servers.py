@@ -53,7 +53,7 @@ class Servers:
         self._all.append(server)
         try:
             async with self._starting:
-                await server.start(origin=f"http://{app.host}:{self._port}")
+                await server.start(host=app.host, router_port=self._port)
         except UserError as error:
             self._drop(server)
             raise PageError(str(error)) from None

@@ -7,12 +7,13 @@ python collection/run.py --env apps --headless --api_localhost http://127.0.0.1:
 import asyncio
 import contextlib
 import dataclasses
+import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.processes import free_port
+from common.processes import listen, listen_near
 from data.task import SITES_PORT, Task, move_sites, read_tasks
 from environments.apps.application import Application, app_names, make_app
 from environments.apps.router import Router
@@ -48,6 +49,7 @@ class World(Websites):
 
     def __post_init__(self) -> None:
         self._port = SITES_PORT
+        self._listener: socket.socket | None = None
         self._trouble = Trouble.read(self.trouble)
 
     @property
@@ -56,8 +58,16 @@ class World(Websites):
 
     @contextlib.contextmanager
     def serve(self) -> Iterator[str]:
-        self._port = free_port(SITES_PORT)
-        yield f"{', '.join(app.title for app in installed_apps())} on port {self._port} until the end"
+        titles = ", ".join(app.title for app in installed_apps())
+        with listen_near(SITES_PORT) as self._listener:
+            self._port = self._listener.getsockname()[1]
+            yield f"{titles} on port {self._port} until the end"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Who is sent a copy, as nodes are, listens there; on this machine, too, so we no longer do."""
+        if self._listener is not None:
+            self._listener.close()
+        return {**self.__dict__, "_listener": None}
 
     async def tasks(self) -> list[Task]:
         if self.test_file is not None:
@@ -71,8 +81,9 @@ class World(Websites):
 
     @contextlib.asynccontextmanager
     async def environments(self, tasks: Sequence[Task], num_sessions: int) -> AsyncIterator[Open]:
-        with Gate(self._policy(tasks)) as gate, Servers(self._port) as servers:
-            async with Router(self._port) as router, self.browser.fleet(num_sessions, gate.flags()) as fleet:
+        listener = self._listener.dup() if self._listener is not None else listen(self._port)
+        with listener, Gate(self._policy(tasks)) as gate, Servers(self._port) as servers:
+            async with Router(listener) as router, self.browser.fleet(num_sessions, gate.flags()) as fleet:
 
                 async def open_environment(session: int, downloads: Path) -> Environment:
                     page = await fleet.open(session, downloads)

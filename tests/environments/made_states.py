@@ -9,6 +9,8 @@ from environments.apps.hledger import check as hledger_check
 from environments.apps.hledger import content as hledger
 from environments.apps.mediawiki import content as mediawiki
 from environments.apps.roundup import content as roundup
+from environments.apps.tiddlywiki import check as tiddlywiki_check
+from environments.apps.tiddlywiki import content as tiddlywiki
 from environments.apps.trac import content as trac
 
 
@@ -61,6 +63,13 @@ def _roundup() -> list[dict[str, Any]]:
     ]
 
 
+def _tiddlywiki() -> list[dict[str, Any]]:
+    return [
+        tiddlywiki_check.record({"title": page.title, "text": page.text, "tags": tiddlywiki_check.written(page.tags)})
+        for page in tiddlywiki.make()
+    ]
+
+
 MADE_STATES = {
     "fava": fava_check.parse(fava.written(fava.make())),
     "fossil": _fossil(),
@@ -68,5 +77,6 @@ MADE_STATES = {
     "mediawiki": _mediawiki(),
     "roundup": _roundup(),
     "roundup_devel": _roundup(),
+    "tiddlywiki": _tiddlywiki(),
     "trac": _trac(),
 }

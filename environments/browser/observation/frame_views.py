@@ -31,7 +31,7 @@ FRAME_TIMEOUT_S = 5.0  # one that does not answer is left out
 # What Chromium needs seconds for when it is asked for a whole document.
 MAX_ELEMENTS = 10_000
 MAX_TEXT = 100_000  # characters of one text: its time grows with the square of the lines
-MAX_DATA = 2_000_000  # characters of data: addresses
+MAX_DATA = 2_000_000  # characters of data: addresses, and of scripts and styles
 MAX_STAND_INS = 300
 
 _NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)

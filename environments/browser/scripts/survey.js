@@ -1,6 +1,7 @@
-// How much this document holds, which decides how it is read: [elements, characters of its longest text, characters of
-// addresses that hold data], its size, how large its pixels are, and its address: [..., width, height, devicePixelRatio, href]; and what is seen where
-// something else has its box (stand_ins.js): {box, role, name, checked, disabled} each, role null where the tree knows it.
+// How much this document holds, which decides how it is read: [elements, characters of its longest text that is shown,
+// characters of addresses that hold data and of long texts that are not shown], its size, how large its pixels are, and
+// its address: [..., width, height, devicePixelRatio, href]; and what is seen where something else has its box
+// (stand_ins.js): {box, role, name, checked, disabled} each, role null where the tree knows it.
 // These are remembered as `elcano.standIns`, each element followed by its label, its picture, or itself. `region` is the
 // part that the documents around show, null where that is the whole viewport.
 (mostStandIns, region) => {
@@ -16,6 +17,11 @@
     elcano.standIns.push(element, label);
     standIns.push({ box: [x, y, width, height], role, name, checked: !!element.checked, disabled: !!element.disabled });
   };
+  const measure = (element, length) => {
+    if (length <= longest) return;
+    if (element?.checkVisibility() === false) data += length; // styles and scripts, which no tree holds
+    else longest = length;
+  };
   const withData = "[src^='data:'], [href^='data:'], [srcset*='data:'], [style*='data:'], [srcdoc]";
   const attributes = ["src", "href", "srcset", "style", "srcdoc"];
   const look = (root) => {
@@ -23,11 +29,9 @@
     elements += all.length;
     if ((root.textContent ?? root.documentElement?.textContent ?? "").length > 50_000) {
       const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-      while (texts.nextNode()) longest = Math.max(longest, texts.currentNode.length);
+      while (texts.nextNode()) measure(texts.currentNode.parentElement, texts.currentNode.length);
     }
-    for (const field of root.querySelectorAll("textarea, input")) {
-      longest = Math.max(longest, field.value.length);
-    }
+    for (const field of root.querySelectorAll("textarea, input")) measure(field, field.value.length);
     for (const element of root.querySelectorAll(elcano.usable)) {
       if (element.tagName === "LABEL" || element.tagName === "OPTION") continue;
       const own = element.getBoundingClientRect();

@@ -1,6 +1,7 @@
 """Applications without the applications: wordings, ground truth and checkers on made states, the router, the expert."""
 
 import asyncio
+import pickle
 import random
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import httpx
 import pytest
 
 from common.errors import UserError
-from common.processes import free_port
+from common.processes import listen
 from data.actions.action import parse_reply
 from data.conversation import StepText, build_chat
 from data.task import Task
@@ -24,6 +25,7 @@ from environments.apps.hledger import check as hledger
 from environments.apps.installing import debian_packages
 from environments.apps.router import COOKIE, Router
 from environments.apps.templates import NOT_POSSIBLE, State, make_task, parse
+from environments.apps.world import World
 from environments.ground_truth import find_fault
 from tests.conftest import ROOT
 from tests.environments.made_states import MADE_STATES
@@ -165,7 +167,8 @@ def test_the_router_leads_each_session_to_its_own_server() -> None:
     for number, server in enumerate(servers):
         server.name = f"server{number}"
         Thread(target=server.serve_forever, daemon=True).start()
-    port = free_port()
+    listener = listen(0)
+    port = listener.getsockname()[1]
 
     async def ask(client: httpx.AsyncClient, cookie: str) -> tuple[int, str]:
         headers = {"cookie": cookie, "host": "trac.localhost"} if cookie else {"host": "trac.localhost"}
@@ -173,7 +176,7 @@ def test_the_router_leads_each_session_to_its_own_server() -> None:
         return answer.status_code, answer.text.replace("body" * 50_000, "BODY")
 
     async def play() -> None:
-        async with Router(port) as router, httpx.AsyncClient(trust_env=False) as client:
+        async with Router(listener) as router, httpx.AsyncClient(trust_env=False) as client:
             keys = [router.lead("trac.localhost", server.server_address[1]) for server in servers]
             for number, (key, cookie) in enumerate(keys):
                 assert cookie["domain"] == "trac.localhost" and cookie["httpOnly"]
@@ -190,6 +193,26 @@ def test_the_router_leads_each_session_to_its_own_server() -> None:
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture
+def made_installed(tmp_path, monkeypatch) -> None:
+    """One application as if it were installed."""
+    monkeypatch.setenv("ELCANO_APPS", str(tmp_path))
+    for folder in (make_app("trac").seed, make_app("trac").program):
+        folder.mkdir(parents=True)
+        (folder / "whole.json").write_text("{}")
+
+
+def test_two_worlds_at_the_same_time_never_take_the_same_port(made_installed) -> None:
+    one, other = World(), World()
+    with one.serve() as said, other.serve():
+        assert one.port != other.port and f"on port {one.port} until" in said
+        with pytest.raises(UserError, match="cannot listen"):
+            listen(one.port)
+        sent = pickle.loads(pickle.dumps(one))  # to a node of this machine, which listens itself
+        assert sent.port == one.port
+        listen(sent.port).close()
 
 
 def ask_expert(ques: str, tree: str, *past: str) -> str:

@@ -29,6 +29,7 @@ from environments.apps.mediawiki.settings import DATABASE as WIKI
 from environments.apps.sandbox import complaint
 from environments.apps.server import Server
 from environments.apps.servers import Servers
+from environments.apps.tiddlywiki.snapshot import FOLDER as PAGES
 from tests.conftest import ROOT
 from tests.environments.made_states import MADE_STATES
 
@@ -40,8 +41,8 @@ DISTURBANCES = {
     "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
-LEDGERS = {"fava": LEDGER, "hledger": JOURNAL}
-TREES = {"fava": "complete", "fossil": "complete", "hledger": "complete", "roundup_devel": "complete"}
+FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
+TREES = dict.fromkeys(("fava", "fossil", "hledger", "roundup_devel", "tiddlywiki"), "complete")
 """Which tree an expert reads, if not that of released models."""
 
 
@@ -266,8 +267,8 @@ def wait_until_gone(group: int) -> None:
 
 def disturb(app: Application, server: Server) -> None:
     """Change something behind its back."""
-    if app.name in LEDGERS:
-        (server.state / LEDGERS[app.name]).write_text("; nothing is left\n")
+    if app.name in FILES:
+        (server.state / FILES[app.name]).write_text("; nothing is left\n")
         return
     database, command = DISTURBANCES[app.name]
     with contextlib.closing(sqlite3.connect(server.state / database)) as connection, connection:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from common.errors import UserError
-from common.processes import free_port
+from common.processes import listen
 from environments.apps.router import COOKIE, Router
 from environments.apps.trouble import SIGN_IN, EpisodeTrouble, Met, Trouble, with_popup
 
@@ -135,7 +135,8 @@ class _Pages(BaseHTTPRequestHandler):
 def test_the_router_puts_it_on_the_way_and_the_application_hears_nothing_of_what_fails() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
     Thread(target=server.serve_forever, daemon=True).start()
-    port = free_port()
+    listener = listen(0)
+    port = listener.getsockname()[1]
 
     async def ask(key: str, path: str, method: str = "GET", **more: bytes) -> str:
         headers = {"cookie": f"{COOKIE}={key}", "sec-fetch-dest": "document"}
@@ -147,7 +148,7 @@ def test_the_router_puts_it_on_the_way_and_the_application_hears_nothing_of_what
         return f"{answer.status_code} {answer.text}"
 
     async def play() -> None:
-        async with Router(port) as router:
+        async with Router(listener) as router:
             key, _ = router.lead("trac.localhost", server.server_address[1], Trouble.read(["errors=1"]).episode("b"))
             sent = {"content": b"x" * 3_000_000}
             said = [await ask(key, f"/{number}", "POST", **sent) for number in range(12)]

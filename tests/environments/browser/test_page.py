@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from common.processes import free_port
+from environments.browser.observation.frame_views import find_views
 from environments.browser.observation.observe import observe
 from environments.faults import BrowserError, PageError
 from tests.environments.conftest import OneBrowser
@@ -65,3 +66,27 @@ def test_our_scripts_cannot_be_seen_by_the_page(browser: OneBrowser, url: str) -
     ours, theirs = browser.wait(run())
     assert ours == "secret"
     assert theirs.startswith("undefined Mozilla") and "Headless" not in theirs
+
+
+@pytest.mark.parametrize(
+    ("made", "length", "is_huge"),
+    [
+        ("<style>TEXT</style>", 300_000, False),
+        ("<input type='hidden' value='TEXT'>", 300_000, False),
+        ("<script type='application/json'>TEXT</script>", 3_000_000, True),
+        ("<p>TEXT</p>", 300_000, True),
+        ("<input value='TEXT'>", 300_000, True),
+    ],
+)
+def test_only_what_is_shown_makes_a_page_too_large_to_be_read_whole(
+    browser: OneBrowser, url: str, made: str, length: int, is_huge: bool
+) -> None:
+    """And styles and scripts that take long to be sent."""
+    add = "(made, text) => document.body.insertAdjacentHTML('beforeend', made.replace('TEXT', text))"
+
+    async def run() -> bool:
+        async with browser.page(f"{url}/") as page:
+            await page.run(add, made, "words " * (length // 6))
+            return (await find_views(page))[0].is_huge
+
+    assert browser.wait(run()) == is_huge
