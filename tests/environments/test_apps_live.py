@@ -21,6 +21,7 @@ import environments
 from common.background import run_in_background
 from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import digest
+from environments.apps.django_project.lifecycle import DATABASE as SHOP
 from environments.apps.fava.start import LEDGER
 from environments.apps.fossil.start import REPOSITORY
 from environments.apps.hledger.start import JOURNAL
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.slow
 DISTURBANCES = {
     "fossil": (REPOSITORY, "DELETE FROM ticket"),
     "mediawiki": (WIKI, "DELETE FROM watchlist"),
+    "oscar": (SHOP, "DELETE FROM wishlists_line"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),

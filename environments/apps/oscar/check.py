@@ -40,7 +40,8 @@ _LINES = """
 FROM (SELECT quantity, title FROM order_line WHERE order_id = item.id ORDER BY title))
 """
 _ORDER = f"""
-SELECT CASE WHEN date_placed < '{_BEGIN}' THEN number ELSE 'new' END AS number, {_CUSTOMER} AS customer, status, printf('%.2f', total_incl_tax) AS total, {_LINES} AS lines,
+SELECT CASE WHEN date_placed < '{_BEGIN}' THEN number ELSE 'new' END AS number, {_CUSTOMER} AS customer, status,
+printf('%.2f', total_incl_tax) AS total, {_LINES} AS lines,
 {_of("order_shippingaddress", "shipping_address_id", _ADDRESS)} AS sent_to, shipping_code AS shipping,
 guest_email FROM order_order AS item ORDER BY id
 """

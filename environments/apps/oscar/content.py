@@ -27,7 +27,7 @@ _KINDS = {
     "Blankets": ("picnic blanket", "wool throw", "baby blanket", "quilt"),
 }
 PER_CATEGORY = 8
-NUM_ORDERS = 14
+NUM_ORDERS = 22
 _GUARANTEES = ("6 months", "1 year", "2 years", "5 years", "10 years")
 STREETS = ("Kastanienallee", "Harbor Road", "Rue des Lilas", "Elm Street", "Storgata", "Mill Lane")
 CITIES = {"DE": ("Bremen", "28195"), "DK": ("Aarhus", "8000"), "FR": ("Lyon", "69001"), "NO": ("Bergen", "5003")}
@@ -103,7 +103,7 @@ def _order(rng: random.Random, titles: list[str]) -> dict[str, Any]:
     return {
         "customer": AGENT if rng.random() < 0.7 else rng.choice(list(CUSTOMERS)[1:]),
         "status": rng.choice(STATUSES),
-        "lines": {title: rng.randint(1, 4) for title in rng.sample(titles, rng.randint(1, 3))},
+        "lines": {title: rng.randint(1, 4) for title in rng.sample(titles, rng.choice((1, 1, 2, 3)))},
         "to": rng.randrange(len(_RECIPIENTS)),
     }
 

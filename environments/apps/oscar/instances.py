@@ -168,7 +168,7 @@ def buy(state: State, rng: random.Random) -> Instance:
     price = {one["title"]: float(one["price"]) for one in state.of("product")}
     told = ", ".join(f"{one['quantity']} {one['product']}" for one in sorted(lines, key=lambda one: one["product"]))
     where = f"{_person(address)}, {address['line1']}, {address['postcode']} {address['city']}"
-    total = f"{sum(one['quantity'] * price[one['product']] for one in lines):.2f}"
+    total = f"{sum(int(one['quantity']) * price[one['product']] for one in lines):.2f}"
     made = {"kind": "order", "number": "new", "customer": AGENT, "status": "Pending", "total": total, "lines": told}
     order = made | {"sent_to": where, "shipping": "free-shipping", "guest_email": ""}
     return Instance({"person": _person(address)}, leaves([order], lines))

@@ -6,11 +6,9 @@ from pathlib import Path
 from environments.apps.django_project import lifecycle
 from environments.apps.oscar import content
 
-_PROJECT, _SHARED = "project", "../django_project"
 CONTENT = (
-    *("check.py", "content.py", "seed.py"),
-    *(f"{_PROJECT}/{name}.py" for name in ("settings", "urls", "filling")),
-    *(f"{_SHARED}/{name}.py" for name in ("common_settings", "fill")),
+    *("check.py", "content.py", "seed.py", "project/filling.py", "project/settings.py"),
+    *("../django_project/common_settings.py", "../django_project/fill.py"),
 )
 
 

@@ -107,8 +107,9 @@ def _recipient(number: str) -> Rule:
 
 def _status(number: str) -> Rule:
     def tell(now: Situation) -> Move | None:
-        names = (element.name.strip() for element in now.page.elements)
-        value = next((match[1] for name in names if (match := re.fullmatch(r"Status:? (\w.*)", name))), "")
+        names = iter([element.name.strip() for element in now.page.elements])
+        any(name == "Status" for name in names)
+        value = next((name for name in names if name != "Status"), "")
         return Move(f"It says '{value}'.", f"ANSWER; {value}") if value else None
 
     return order(number, tell)

@@ -35,8 +35,8 @@ def fill(content):
     for address in content["addresses"]:
         get_model("address", "UserAddress").objects.create(user=agent, **_address(address, countries))
     for review in content["reviews"]:
-        about = {**review, "product": products[review["product"]], "user": people[review.pop("customer")]}
-        get_model("reviews", "ProductReview").objects.create(**about)
+        user, product = people[review.pop("customer")], products[review.pop("product")]
+        get_model("reviews", "ProductReview").objects.create(user=user, product=product, **review)
     for name, titles in content["lists"].items():
         wished = get_model("wishlists", "WishList").objects.create(owner=agent, name=name)
         for title in titles:

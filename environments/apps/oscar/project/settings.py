@@ -1,5 +1,7 @@
 """Settings of our shop, run by the Python that django-oscar is in."""
 
+from pathlib import Path
+
 from common_settings import *  # noqa: F403 - as Django's settings are shared
 from common_settings import DATABASES, STATE  # noqa: F401
 from oscar.defaults import *  # noqa: F403
@@ -42,6 +44,7 @@ _PROCESSORS = (
 TEMPLATES = (
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": (Path(__file__).with_name("templates"),),
         "APP_DIRS": True,
         "OPTIONS": {"context_processors": _PROCESSORS},
     },
