@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import UserError
 from environments.apps.clock import BUILT, environment
 from environments.apps.installing import python_of
-from environments.apps.sqlite import restore_database, restore_files
+from environments.apps.sqlite import restore_database
 
 HERE = Path(__file__).parent
 DJANGO = ("Django==5.2.19", "asgiref==3.13.0", "sqlparse==0.6.1")
@@ -44,6 +44,5 @@ def command(program: Path, state: Path, application: Path, port: int) -> list[st
 
 
 def restore(seed: Path, state: Path) -> None:
-    """Its database through SQLite's own backup, and its files."""
+    """Its database through SQLite's own backup."""
     restore_database(seed / DATABASE, state / DATABASE)
-    restore_files(seed / "media", state / "media")

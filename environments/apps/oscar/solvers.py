@@ -24,6 +24,7 @@ from environments.apps.expert.rules import (
 )
 from environments.sites.expert.reading import Element
 
+IN_STOCK = "In stock"
 BASKET = r"Basket \|"
 _COSTS = r"'([^';]+)' costs (\d+\.\d\d)"
 ADDED = "I should click 'Add to basket'."
@@ -43,7 +44,7 @@ def find(title: str) -> Rule:
 
 def account(tab: str, *rules: Rule) -> Rule:
     """`rules` on this page of the account, or on the way there."""
-    return first(on(rf"{tab} \|", *rules, scroll), click(tab), click("Account"), scroll_up)
+    return first(on(rf"{tab} \|", *rules, scroll), click(tab), click(r"\W*Account"), scroll_up)
 
 
 def order(number: str, *rules: Rule) -> Rule:
@@ -156,7 +157,7 @@ def _change_street(person: str, street: str) -> Rule:
 
 
 def _wish(title: str, wished: str) -> Rule:
-    link = click(rf"Add to '{re.escape(wished)}' wish list")
+    link = click(rf"\s*Add to '{re.escape(wished)}' wish list\s*")
     chosen = when(lambda now: now.said(f"Add to '{wished}'"), answer("done"))
     return first(chosen, on_product(title, link, click("Add to wish list")))
 
@@ -167,18 +168,19 @@ def _new_list(name: str) -> Rule:
     return first(written, form, account("Wish Lists", click("Create a new wish list")))
 
 
-def priced(now: Situation) -> list[tuple[str, float, bool]]:
-    """(title, price, whether it is in stock) of each product on a page of a category."""
-    found: list[tuple[str, float, bool]] = []
+def priced(now: Situation) -> list[tuple[str, float, str]]:
+    """(title, price, what is said of its stock, "" while that is further down) of each product on a category's page."""
+    found: list[tuple[str, float, str]] = []
     titles = [element.name for element in now.page.elements if element.role == "heading"]
     title = ""
     for element in now.page.elements:
-        if element.name in titles and element.role in ("heading", "link"):
+        said = element.name.strip()
+        if element.role in ("heading", "link") and element.name in titles:
             title = element.name
-        elif title and (match := re.fullmatch(r"\W*(\d[\d,]*\.\d\d)", element.name.strip())):
-            found.append((title, float(match[1].replace(",", "")), True))
-        elif found and found[-1][0] == title and element.name.strip() == "Unavailable":
-            found[-1] = (*found[-1][:2], False)
+        elif title and (match := re.fullmatch(r"\W*(\d[\d,]*\.\d\d)", said)):
+            found.append((title, float(match[1].replace(",", "")), ""))
+        elif found and found[-1][0] == title and said in (IN_STOCK, "Unavailable"):
+            found[-1] = (*found[-1][:2], said)
     return found
 
 
@@ -198,7 +200,7 @@ def _cheapest(name: str) -> Rule:
     """Read to the end of the category, and remember prices."""
 
     def read(now: Situation) -> Move | None:
-        said = "; ".join(f"'{title}' costs {price:.2f}" for title, price, in_stock in priced(now) if in_stock)
+        said = "; ".join(f"'{title}' costs {price:.2f}" for title, price, stock in priced(now) if stock == IN_STOCK)
         if "cannot be scrolled further down" not in now.told:
             return Move(f"{said}. There may be others further down.", "Scroll [WINDOW]; down")
         known = [(float(price), title) for title, price in re.findall(_COSTS, " ".join((*now.past, said)))]
@@ -257,7 +259,7 @@ def _wish_again(number: str, wished: str) -> Rule:
         links = iter(now.page.elements)
         any(element.name == "Product" for element in links)
         title = next((one.name for one in links if one.role == "link" and one.name != "Write a review"), "")
-        move = write("Search", title)(now)
+        move = first(write("Search", title), scroll_up)(now)
         return move and Move(f"It was the product '{title}'. {move.reason}", move.action) if title else None
 
     def wish(now: Situation) -> Move | None:

@@ -11,8 +11,10 @@ from oscar.apps.basket.models import Basket
 from oscar.apps.partner.strategy import Selector
 from oscar.core.loading import get_model
 from PIL import Image, ImageDraw
+from sorl.thumbnail import get_thumbnail
 
 CURRENCY = "EUR"
+SIZES = ("x155", "100x100", "440x400")  # that the pages show: none needs to be made while an agent waits
 ATTRIBUTES = ("maker", "guarantee")
 
 
@@ -51,7 +53,7 @@ def fill(content):
 
 
 def _products(known):
-    kind = get_model("catalogue", "ProductClass").objects.create(name="For the home")
+    kind = get_model("catalogue", "ProductClass").objects.create(name="Household")
     for name in ATTRIBUTES:
         kind.attributes.create(name=name.capitalize(), code=name, type="text")
     partner = get_model("partner", "Partner").objects.create(name="Driftwood")
@@ -76,7 +78,9 @@ def _product(number, about, kind, partner, categories):
         price_currency=CURRENCY,
         num_in_stock=about["stock"],
     )
-    product.images.create(original=ContentFile(_picture(about), f"{product.upc}.png"))
+    image = product.images.create(original=ContentFile(_picture(about), f"{product.upc}.png"))
+    for size in SIZES:
+        get_thumbnail(image.original, size, upscale=False)
     return product
 
 
