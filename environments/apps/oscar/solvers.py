@@ -96,12 +96,8 @@ def _price(product: str) -> Rule:
 
 def _recipient(number: str) -> Rule:
     def tell(now: Situation) -> Move | None:
-        names = [element.name.strip() for element in now.page.elements]
-        if "Shipping Address" not in names:
-            return None
-        texts = [one for one in now.page.elements[names.index("Shipping Address") :] if one.role == "StaticText"]
-        found = next((one.name for one in texts if re.fullmatch(r"[A-Z]\w+ [A-Z]\w+", one.name.strip())), "")
-        return Move(f"It says '{found}'.", f"ANSWER; {found.strip()}") if found else None
+        found = " ".join(after(now, "Shipping Notes", "cell").split()[:2])
+        return Move(f"It went to '{found}'.", f"ANSWER; {found}") if found else None
 
     return order(number, tell)
 
@@ -117,9 +113,9 @@ def _status(number: str) -> Rule:
 
 
 def _into_basket(product: str, quantity: str) -> Rule:
-    """ENTER in the field of the quantity sends it."""
-    written = when(lambda now: now.said(f"I should type '{quantity}'"), answer("done"))
-    return first(written, on_product(product, write("Quantity", quantity)))
+    """One first, then as many as are wanted."""
+    more = when(lambda now: now.said(ADDED), _quantity(product, quantity))
+    return first(more, on_product(product, click("Add to basket")))
 
 
 def _sold_out(title: str) -> Rule:
@@ -156,10 +152,10 @@ def _change_street(person: str, street: str) -> Rule:
     return first(written, form, account("Address Book", edit))
 
 
-def _wish(title: str, wished: str) -> Rule:
-    link = click(rf"\s*Add to '{re.escape(wished)}' wish list\s*")
-    chosen = when(lambda now: now.said(f"Add to '{wished}'"), answer("done"))
-    return first(chosen, on_product(title, link, click("Add to wish list")))
+def _wish(product: str, list: str) -> Rule:
+    link = click(rf"\s*Add to '{re.escape(list)}' wish list\s*")
+    chosen = when(lambda now: now.said(f"Add to '{list}'"), answer("done"))
+    return first(chosen, on_product(product, link, click("Add to wish list")))
 
 
 def _new_list(name: str) -> Rule:
@@ -196,7 +192,7 @@ def _between(category: str, low: str, high: str) -> Rule:
     return on_category(category, tell)
 
 
-def _cheapest(name: str) -> Rule:
+def _cheapest(category: str) -> Rule:
     """Read to the end of the category, and remember prices."""
 
     def read(now: Situation) -> Move | None:
@@ -213,7 +209,7 @@ def _cheapest(name: str) -> Rule:
         title = now.recalled(r"The cheapest is '(.+?)'")
         return on_product(title, click("Add to basket"))(now) if title else None
 
-    return first(done(ADDED), add, on_category(name, read))
+    return first(done(ADDED), add, on_category(category, read))
 
 
 def _order_by_total(total: str) -> Rule:
@@ -254,7 +250,7 @@ def _order_again(number: str) -> Rule:
     return first(done(f"I should click '{again}'."), order(number, click(again)))
 
 
-def _wish_again(number: str, wished: str) -> Rule:
+def _wish_again(number: str, list: str) -> Rule:
     def note(now: Situation) -> Move | None:
         links = iter(now.page.elements)
         any(element.name == "Product" for element in links)
@@ -264,7 +260,7 @@ def _wish_again(number: str, wished: str) -> Rule:
 
     def wish(now: Situation) -> Move | None:
         title = now.recalled(r"It was the product '(.+?)'")
-        return _wish(title, wished)(now) if title else None
+        return _wish(title, list)(now) if title else None
 
     return first(wish, order(number, note))
 
@@ -274,10 +270,10 @@ def _in_basket(title: str, name: str) -> Rule:
     return first(done(f"I should click '{name}'."), basket(on_line(title, ("link",), name)))
 
 
-def _quantity(title: str, quantity: str) -> Rule:
+def _quantity(product: str, quantity: str) -> Rule:
     """ENTER in the field of the quantity sends it."""
     written = when(lambda now: now.said(f"I should type '{quantity}'"), answer("done"))
-    return first(written, basket(on_line(title, ("spinbutton", "textbox"), ".*", quantity)))
+    return first(written, basket(on_line(product, ("spinbutton",), ".*", quantity)))
 
 
 SOLVERS: dict[str, Callable[..., Rule]] = {
@@ -292,17 +288,17 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "tell-me-when": lambda product: first(done("I should click 'Notify me'."), on_product(product, click("Notify me"))),
     "new-address": lambda first, **rest: _new_address(first, **rest),
     "new-wish-list": _new_list,
-    "change-quantity": lambda product, quantity: _quantity(product, quantity),
+    "change-quantity": _quantity,
     "remove-from-basket": lambda product: _in_basket(product, "Remove"),
     "save-for-later": lambda product: _in_basket(product, "Save for later"),
     "change-street": _change_street,
-    "add-to-wish-list": lambda product, list: _wish(product, list),
+    "add-to-wish-list": _wish,
     "find-by-price": _between,
-    "buy-cheapest": lambda category: _cheapest(category),
+    "buy-cheapest": _cheapest,
     "order-by-total": _order_by_total,
     "check-out": _check_out,
     "order-again": _order_again,
-    "wish-again": lambda number, list: _wish_again(number, list),
-    "no-such-product": lambda product, quantity: _into_basket(product, quantity),
+    "wish-again": _wish_again,
+    "no-such-product": _into_basket,
     "sold-out": lambda product, quantity: _sold_out(product),
 }

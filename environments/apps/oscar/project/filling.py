@@ -15,6 +15,7 @@ from sorl.thumbnail import get_thumbnail
 
 CURRENCY = "EUR"
 SIZES = ("x155", "100x100", "440x400")  # that the pages show: none needs to be made while an agent waits
+LINE = "#404040"
 ATTRIBUTES = ("maker", "guarantee")
 
 
@@ -88,7 +89,7 @@ def _picture(about):
     """A shape for the category in the color of the product."""
     picture = Image.new("RGB", (240, 240), "#fafafa")
     draw, box = ImageDraw.Draw(picture), (40, 40, 200, 200)
-    ring = {"fill": about["color"], "outline": "#404040", "width": 3}
+    ring = {"fill": about["color"], "outline": LINE, "width": 3}
     shapes = {
         "Lamps": lambda: (draw.polygon([(80, 50), (160, 50), (200, 130), (40, 130)], **ring), _leg(draw)),
         "Chairs": lambda: (
@@ -96,8 +97,8 @@ def _picture(about):
             + [draw.rectangle((150, 120, 170, 210), **ring)]
         ),
         "Rugs": lambda: draw.rectangle((30, 70, 210, 170), **ring),
-        "Clocks": lambda: (draw.ellipse(box, **ring), draw.line([(120, 60), (120, 120), (170, 120)], "#404040", 5)),
-        "Kettles": lambda: (draw.ellipse((50, 80, 190, 210), **ring), draw.arc((70, 30, 170, 130), 180, 0, width=6)),
+        "Clocks": lambda: (draw.ellipse(box, **ring), draw.line([(120, 60), (120, 120), (170, 120)], LINE, 5)),
+        "Kettles": lambda: (draw.ellipse((50, 80, 190, 210), **ring), draw.arc((70, 30, 170, 130), 180, 0, LINE, 6)),
         "Blankets": lambda: [draw.rectangle((60, top, 180, top + 40), **ring) for top in (60, 100, 140)],
     }
     shapes[about["category"]]()
@@ -107,7 +108,7 @@ def _picture(about):
 
 
 def _leg(draw):
-    draw.rectangle((114, 130, 126, 205), fill="#404040")
+    draw.rectangle((114, 130, 126, 205), fill=LINE)
 
 
 def _address(known, countries):
