@@ -43,7 +43,13 @@ DISTURBANCES = {
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
 LEDGERS = {"fava": LEDGER, "hledger": JOURNAL}
-TREES = {"fava": "complete", "fossil": "complete", "hledger": "complete", "oscar": "complete", "roundup_devel": "complete"}
+TREES = {
+    "fava": "complete",
+    "fossil": "complete",
+    "hledger": "complete",
+    "oscar": "complete",
+    "roundup_devel": "complete",
+}
 """Which tree an expert reads, if not that of released models."""
 
 

@@ -134,17 +134,11 @@ def _new_address(first_name: str, last: str, street: str, postcode: str, city: s
     return first(written, form, account("Address Book", click("Add a new address")))
 
 
-def _edit_button(now: Situation, person: str) -> Element | None:
-    """The link that edits the address of this person."""
-    elements = iter(now.page.elements)
-    if not any(person in element.name and element.role == "StaticText" for element in elements):
-        return None
-    return next((element for element in elements if element.role == "link" and element.name == "Edit"), None)
-
-
 def _change_street(person: str, street: str) -> Rule:
     def edit(now: Situation) -> Move | None:
-        button = _edit_button(now, person)
+        elements = iter(now.page.elements)
+        any(element.role == "cell" and element.name.startswith(person) for element in elements)
+        button = next((element for element in elements if element.role == "link" and element.name == "Edit"), None)
         return button and clicked(button)
 
     written = when(lambda now: now.said(f"I should type '{street}'"), answer("done"))

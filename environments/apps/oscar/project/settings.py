@@ -18,7 +18,7 @@ _OSCAR = (
     *("dashboard.reviews.apps.ReviewsDashboard", "dashboard.vouchers.apps.VouchersDashboard"),
     *("dashboard.communications.apps.CommunicationsDashboard", "dashboard.shipping.apps.ShippingDashboard"),
 )
-_DJANGO = ("admin", "auth", "contenttypes", "sessions", "messages", "staticfiles", "sites", "flatpages")
+_DJANGO = ("auth", "contenttypes", "sessions", "messages", "staticfiles", "sites", "flatpages")
 INSTALLED_APPS = (
     *(f"django.contrib.{name}" for name in _DJANGO),
     "oscar.config.Shop",
