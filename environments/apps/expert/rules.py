@@ -12,7 +12,7 @@ from environments.apps.templates import NOT_POSSIBLE
 from environments.sites.expert.reading import Element, Page
 
 CLICKABLE = ("link", "button", "tab", "checkbox", "radio", "option", "menuitem")
-FIELDS = ("textbox", "searchbox", "combobox")
+FIELDS = ("textbox", "searchbox", "combobox", "spinbutton")
 
 
 @dataclass(frozen=True)

