@@ -89,9 +89,10 @@ def main(words: list[str]) -> int:
 def _install(command: Install) -> int:
     for app in chosen_apps(command.names):
         print(f"{app.title} ...", flush=True)
+        when = ", when it was installed" if app.installed else ""
         took = app.install()
         said = f"packages {took['install_s']:.0f} s, content {took['seed_s']:.0f} s, {_megabytes(app):.0f} MB"
-        print(f"{app.title}: {said}, in {short(app.program.parent)}", flush=True)
+        print(f"{app.title}: {said}{when}, in {short(app.program.parent)}", flush=True)
     return 0
 
 
