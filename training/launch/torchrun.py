@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TypeVar
 
 import psutil
+from torch.distributed.elastic.multiprocessing.api import SignalException
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, get_error_handler
 from torch.distributed.run import get_args_parser, run
 
@@ -40,7 +41,8 @@ def start(module: str, num_processes: int, hosts: Hosts, flags: Sequence[str] = 
     """Run `python -m module` with this process's own flags, and `flags`, which win, on every rank; returns the exit
     code.
 
-    2 for a `UserError` of a rank, which is printed; that of the rank that failed first otherwise.
+    2 for a `UserError` of a rank, which is printed; 128 + the signal that ended all, such as Ctrl-C's; that of the rank
+    that failed first otherwise.
     """
     os.environ["TQDM_DISABLE"] = "1"  # energon's bars
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // num_processes)))
@@ -55,6 +57,9 @@ def start(module: str, num_processes: int, hosts: Hosts, flags: Sequence[str] = 
         run(get_args_parser().parse_args([*_arguments(module, num_processes, hosts), *flags]))
     except ChildFailedError as error:
         return _report(error)
+    except SignalException as stopped:
+        print(f"stopped by {stopped.sigval.name}; what was saved is kept", file=sys.stderr)
+        return 128 + stopped.sigval
     return 0
 
 
@@ -102,6 +107,7 @@ def run_rank(main: Callable[[Config], object], config: Config) -> None:
     """The body of a rank's process; a `UserError` or a full disk is handed to the launcher, which prints it once, and
     becomes 2."""
     die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # the launcher says it once
     if os.getppid() != int(os.environ.get(_LAUNCHER, os.getppid())):
         sys.exit(1)  # the launcher died before this rank could ask to die with it
     unsearched_at_end()
