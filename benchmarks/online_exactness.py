@@ -61,13 +61,13 @@ def main(config: Config) -> None:
         own = OnlineRun(config.work_dir / name.replace(", ", "-"))
         result = own.folder / "difference.json"
         if not result.exists():
-            _compare(config, run, own, differ, {**recipe.training, **LAYOUTS[name]})
+            _compare(run, own, differ, {**recipe.training, **LAYOUTS[name]})
         found = read_object(result)
         table.add(name, str(found["rollouts"]), str(found["num_tokens"]), f"{found['mean']:.2g}", f"{found['max']:.2g}")
     print_table(table)
 
 
-def _compare(config: Config, run: OnlineRun, own: OnlineRun, differ: list[Path], training: dict[str, Any]) -> None:
+def _compare(run: OnlineRun, own: OnlineRun, differ: list[Path], training: dict[str, Any]) -> None:
     """In a folder with the same groups, since a trainer writes beside them."""
     shutil.rmtree(own.folder, ignore_errors=True)
     own.trajectories.mkdir(parents=True)

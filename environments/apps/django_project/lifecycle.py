@@ -1,14 +1,11 @@
 """Building, serving and putting back what a Django application holds."""
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
 from environments.apps.clock import BUILT, environment
-from environments.apps.installing import python_of
+from environments.apps.installing import python_of, run
 from environments.apps.sqlite import restore_database
 
 HERE = Path(__file__).parent
@@ -18,24 +15,18 @@ COOKIES = {"sessionid": "elcanoagentofthismachine00000000"}
 
 
 def build(program: Path, state: Path, application: Path, content: dict[str, Any]) -> None:
-    """At `state`, which is not there yet, by the `project/filling.py` of this application's folder.
+    """In the empty folder `state`, by the `project/filling.py` of this application's folder.
 
     Raises:
         UserError: it failed; the message is the last line of what it said.
     """
-    shutil.rmtree(state, ignore_errors=True)
-    state.mkdir(parents=True)
-    done = subprocess.run(
+    run(
+        f"{application.name} could not be filled",
         [str(python_of(program)), str(HERE / "fill.py"), str(application), str(state)],
-        env=environment(program, BUILT, HOME=str(state.parent)),
-        input=json.dumps({"content": content, "session": COOKIES["sessionid"]}),
-        capture_output=True,
-        text=True,
+        where=environment(program, BUILT, HOME=str(state.parent)),
+        given=json.dumps({"content": content, "session": COOKIES["sessionid"]}),
         cwd=state,
     )
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
-        raise UserError(f"{application.name} could not be filled: {words[-1]}")
 
 
 def command(program: Path, state: Path, application: Path, port: int) -> list[str]:

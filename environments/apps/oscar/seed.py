@@ -13,5 +13,5 @@ CONTENT = (
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet."""
+    """In the empty folder `state`."""
     lifecycle.build(program, state, Path(__file__).parent, dataclasses.asdict(content.make()))

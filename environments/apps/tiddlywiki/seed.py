@@ -1,6 +1,5 @@
 """A wiki folder with our content (`content.py`), as TiddlyWiki itself lays it out."""
 
-import shutil
 from pathlib import Path
 
 from common.files import write_json
@@ -32,9 +31,8 @@ _CREATED = "20250302090000000"
 
 
 def build(program: Path, state: Path) -> None:
-    """At `state`, which is not there yet."""
-    shutil.rmtree(state, ignore_errors=True)
-    (state / FOLDER).mkdir(parents=True)
+    """In the empty folder `state`."""
+    (state / FOLDER).mkdir()
     write_json(state / "tiddlywiki.info", {"description": content.NAME, **_PLUGINS})
     pages = [*content.make(), *(content.Page(title, text) for title, text in _SETTINGS.items())]
     for page in pages:
