@@ -23,9 +23,9 @@ from elcano.online import load_online_recipe, run_online
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "TP1": {},
-    "packed": {"packing": True, "batch_size": 1},
+    "packed": {"packing": "true", "batch_size": 1},
     "TP2": {"tp": 2},
-    "TP2, packed": {"tp": 2, "packing": True, "batch_size": 1},
+    "TP2, packed": {"tp": 2, "packing": "true", "batch_size": 1},
     "adapters": {"lora_rank": 8},
 }
 

@@ -33,7 +33,8 @@ class Config(Checked):
     output_dir: Path = Path(__file__).parent / "tasks"
     """Folder of the files."""
     kinds: tuple[str, ...] = ()
-    """Only these kinds, such as click-test-2. None: all that can be done."""
+    """Only these kinds, such as click-test-2; a file that none of them belongs to is not written. None: all that can be
+    done."""
     train_seeds: Annotated[int, at_least(1)] = 8
     """Tasks of each kind in train.jsonl."""
     validation_seeds: Annotated[int, at_least(1)] = 2
@@ -57,6 +58,8 @@ def main(config: Config) -> None:
         "test_kinds": (held_out, 2 * config.test_seeds, "test"),
     }
     for name, (chosen, number, split) in files.items():
+        if not chosen:
+            continue  # of --kinds none belongs there
         tasks = read(chosen, range(_FIRST_SEED[split], _FIRST_SEED[split] + number))
         path = config.output_dir / f"{name}.jsonl"
         write_tasks(path, tasks)

@@ -3,7 +3,7 @@
     elcano online examples/miniwob/recipe.py --output_dir runs/miniwob/grpo    # until Ctrl-C
 
 ALGORITHM, SEED and MAX_LAG are those of examples/online/recipe.py, whose settings these are. WARM_START names the
-Hugging Face folder of another policy.
+Hugging Face folder of another policy, and TASKS another task file.
 """
 
 import dataclasses
@@ -14,6 +14,7 @@ from common.defaults import ROOT
 from elcano.online import OnlineRecipe, load_online_recipe
 
 WARM_START = ROOT / "runs" / "miniwob" / "warm_start" / "IL" / "policy"
+TASKS = ROOT / "examples" / "miniwob" / "tasks" / "train.jsonl"
 WORLD = {"env": "miniwob", "tree_visibility": "complete", "curriculum_floor": 0.2}
 """Half of the fields have no name, and none has a number in the released tree. Some kinds are solved from the start."""
 
@@ -25,6 +26,6 @@ def online() -> OnlineRecipe:
     return dataclasses.replace(
         web,
         policy=Path(os.environ.get("WARM_START") or WARM_START).resolve(),
-        tasks=ROOT / "examples" / "miniwob" / "tasks" / "train.jsonl",
+        tasks=Path(os.environ.get("TASKS") or TASKS),
         collection={**web.collection, **WORLD},
     )

@@ -37,6 +37,16 @@ def test_what_it_is_tested_on_is_not_learned() -> None:
     assert min(Counter(kind(task.id) for task in files["test"]).values()) >= 20
 
 
+def test_tasks_of_a_chosen_kind_are_of_that_kind_alone(tmp_path: Path) -> None:
+    words = ["-m", "environments.miniwob.make_tasks", "--kinds", "click-test-2", "--train_seeds", "2"]
+    subprocess.run([sys.executable, *words, "--output_dir", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
+    files = {path.stem: read_tasks(path) for path in tmp_path.glob("*.jsonl")}
+    assert {name: {kind(task.id) for task in tasks} for name, tasks in files.items()} == {
+        name: {"click-test-2"} for name in ("train", "validation", "test")
+    }
+    assert len(files["train"]) == 2
+
+
 def test_the_warm_start_imitates_the_expert_on_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUM_DEMONSTRATIONS", "20")
     recipe = load_recipe(EXAMPLE / "warm_start.py")
