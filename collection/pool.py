@@ -38,7 +38,7 @@ try:
     from common.errors import UserError
     from common.full_disk import FullDiskError, full_disk_error
     from common.options.key_flags import hide_keys
-    from common.processes import no_answer, served
+    from common.processes import served
     from data.online_run import OnlineRun
     from data.task import SITES, SITES_PORT, Task, read_tasks
     from environments.world import World
@@ -68,7 +68,8 @@ def main(config: PoolConfig) -> int | None:
 
 @contextlib.contextmanager
 def _sites_served(config: PoolConfig) -> Iterator[PoolConfig]:
-    """The embedded websites, where tasks begin there and nobody else runs them."""
+    """The embedded websites, where tasks begin there and `--sites_port` says of no others. What answers at their usual
+    port may be another run's, and end with it."""
     if config.env != "sites" or config.sites_port is not None or config.dry_run or not _begin_at_sites(config):
         yield config
         return
@@ -79,8 +80,7 @@ def _sites_served(config: PoolConfig) -> Iterator[PoolConfig]:
 
 def _begin_at_sites(config: PoolConfig) -> bool:
     origins = {f"{site}.localhost:{SITES_PORT}" for site in SITES}
-    begins = any(site_of(task) in origins for task in read_tasks(OnlineRun(config.run_dir).tasks))
-    return begins and bool(no_answer(SITES_PORT))
+    return any(site_of(task) in origins for task in read_tasks(OnlineRun(config.run_dir).tasks))
 
 
 async def _collect(config: PoolConfig, world: World, tasks: Sequence[Task], judge: Judge) -> None:

@@ -11,12 +11,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO
 
 from common.defaults import ROOT
 from common.errors import UserError
+from common.files import write_atomic
 from common.inherited import for_python
 
+LISTENING = "ELCANO_LISTENING"
+"""Names the file in which a service says at which port it listens; 0: the one it was told is another process's."""
 _PR_SET_PDEATHSIG = 1
 _OWN_HOSTS = ("127.0.0.1", "localhost", ".localhost", "::1")
 
@@ -87,7 +91,11 @@ def num_cores() -> int:
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
-    """A socket listening on `port`, or on a free one when that is 0; `UserError` when the port is taken."""
+    """A socket listening on `port`, or on a free one when that is 0; `UserError` when the port is taken.
+
+    A process's first call tells whoever waits for it in a file (`LISTENING`), and its children have no such file.
+    """
+    told = os.environ.pop(LISTENING, "")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # said to be TCP, asyncio turns TCP_NODELAY on: else answers in two packets wait 40 ms for an acknowledgment
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -97,7 +105,11 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
         listener.listen(1024)
     except (OSError, OverflowError) as error:
         listener.close()
+        if told:
+            write_atomic(Path(told), "0")
         raise UserError(f"cannot listen on {host}:{port} ({error}); give another --port") from None
+    if told:
+        write_atomic(Path(told), str(listener.getsockname()[1]))
     return listener
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_object, write_atomic
 from common.options.flags import flags
-from common.processes import free_port
+from common.processes import hold
 from data.online_run import OnlineRun
 from elcano.child import begin
 from elcano.console import console
@@ -68,7 +68,12 @@ def run_online(recipe: OnlineRecipe, run_dir: Path) -> None:
     """
     run = OnlineRun(run_dir)
     _prepare(recipe, run)
-    port = free_port()
+    with hold() as held:  # the server begins there, and again after each death
+        _run_at(held.getsockname()[1], recipe, run)
+
+
+def _run_at(port: int, recipe: OnlineRecipe, run: OnlineRun) -> None:
+    run_dir = run.folder
     url = f"http://127.0.0.1:{port}"
     where = {"run_dir": run_dir, "api_localhost": f"{url}/predict"}
 

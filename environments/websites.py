@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from common.errors import UserError
+from common.network.own_services import answer_of
 from common.processes import no_answer, served
-from data.task import SITES_PORT, Task
+from data.task import SITES, SITES_PORT, Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.gate.gate import Gate
@@ -25,6 +26,7 @@ from environments.webarena.addresses import hosts_from_environment
 from environments.webarena.final_pages import check_programs, read_final_pages
 from environments.world import World
 
+_HEALTH_S = 5.0
 STATE_PATH = "/_elcano/state"  # where embedded sites and MiniWoB++ tell a session's state
 
 
@@ -133,17 +135,39 @@ class WebsiteEnvironment(BrowserEnvironment):
 
 
 @contextlib.contextmanager
-def served_again(module: str, port: int) -> Iterator[None]:
-    """Websites of `python -m module` at this port of this machine, unless they answer there already."""
-    with served(module, port) if no_answer(port) else contextlib.nullcontext():
+def served_again(module: str, site: str, port: int) -> Iterator[None]:
+    """Websites of `python -m module`, of which one is `site`, at this port of this machine, unless they answer there
+    already.
+
+    Raises:
+        UserError: another program has the port.
+    """
+    if site in sites_at(port):
+        yield
+        return
+    with served(module, port) as found:
+        if found != port:
+            raise UserError(f"port {port}, where the tasks' websites were, is another program's now; end that one")
         yield
 
 
+def sites_at(port: int) -> Sequence[str]:
+    """Names of the websites of ours that answer at this port of this machine; none where another program does."""
+    answer = answer_of(f"http://127.0.0.1:{port}/health", _HEALTH_S)
+    return answer[1].decode(errors="replace").split() if answer is not None and answer[0] == 200 else ()
+
+
 def check_embedded_sites(tasks: Sequence[Task]) -> None:
-    """Raise UserError unless something listens where tasks on `<site>.localhost` begin."""
+    """Raise UserError unless the embedded websites answer where tasks on them begin, and something does where tasks on
+    another `<site>.localhost` begin."""
     addresses = [urlsplit(task.web) for task in tasks]
-    for port in {address.port or 80 for address in addresses if (address.hostname or "").endswith(".localhost")}:
-        if error := no_answer(port):
+    begun = [(address.hostname or "", address.port or 80) for address in addresses]
+    for port in {port for host, port in begun if host.endswith(".localhost")}:
+        wanted = {name for name in SITES if (f"{name}.localhost", port) in begun}
+        error = no_answer(port)
+        if not error and not wanted.issubset(sites_at(port)):
+            error = "another program does"
+        if error:
             raise UserError(
                 f"no websites answer on port {port} ({error}); start them by python -m environments.sites "
                 f"--port {port}, or tell by --sites_port where they are"

@@ -13,7 +13,7 @@ from socketserver import BaseServer
 import pytest
 
 from common.garbage import unsearched
-from common.processes import die_with_parent, reach_own_hosts_directly
+from common.processes import die_with_parent, hold, reach_own_hosts_directly
 
 ROOT = Path(__file__).resolve().parent.parent
 reach_own_hosts_directly()
@@ -86,6 +86,13 @@ def field_processor(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
     from tests.field_processor import write_processor
 
     return write_processor(tmp_path_factory.mktemp("processor") / "hf_processor")
+
+
+@pytest.fixture
+def dead_port() -> Iterator[int]:
+    """Nobody answers there, and nobody else is given it."""
+    with hold() as held:
+        yield held.getsockname()[1]
 
 
 @pytest.fixture

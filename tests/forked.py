@@ -4,20 +4,21 @@ Those imports take an interpreter four seconds, and as long again for every rank
 program computes runs it here. A test that asks how processes start, end or die starts them as users do.
 """
 
+import contextlib
 import multiprocessing
 import os
 import runpy
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 import pytest
 
-from common.processes import die_with_parent, free_port
+from common.processes import die_with_parent, hold
 from tests import tiny
 from tests.conftest import ROOT
 
@@ -27,7 +28,8 @@ _SERVER.set_forkserver_preload(["tests.preloaded"])
 
 def run_ranks(num_ranks: int, *words: object, timeout_s: float = 600) -> None:
     """Run `python *words` as torchrun would, on so many ranks; all must end with exit code 0."""
-    done = _run(_ranks(num_ranks), [str(word) for word in words], timeout_s)
+    with _ranks(num_ranks) as places:
+        done = _run(places, [str(word) for word in words], timeout_s)
     assert done.returncode == 0, done.stdout
 
 
@@ -44,12 +46,14 @@ def run_command(module: str, flags: Mapping[str, object], exit_code: int = 0, **
     return done.stdout
 
 
-def _ranks(num_ranks: int) -> list[dict[str, str]]:
-    """The variables of each, as torchrun sets them."""
+@contextlib.contextmanager
+def _ranks(num_ranks: int) -> Iterator[list[dict[str, str]]]:
+    """The variables of each, as torchrun sets them; nobody else is given the port where they meet."""
     shared = {"WORLD_SIZE": num_ranks, "LOCAL_WORLD_SIZE": num_ranks, "MASTER_ADDR": "localhost"}
-    shared["MASTER_PORT"] = free_port()
-    places = [{"RANK": rank, "LOCAL_RANK": rank, **shared} for rank in range(num_ranks)]
-    return [{name: str(value) for name, value in place.items()} for place in places]
+    with hold() as held:
+        shared["MASTER_PORT"] = held.getsockname()[1]
+        places = [{"RANK": rank, "LOCAL_RANK": rank, **shared} for rank in range(num_ranks)]
+        yield [{name: str(value) for name, value in place.items()} for place in places]
 
 
 def _run(places: list[dict[str, str]], words: list[str], timeout_s: float) -> subprocess.CompletedProcess[str]:
@@ -93,7 +97,8 @@ def _start_forks(module: str, num_processes: int, hosts: object, flags: Sequence
     os.environ |= {"TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
     words = ["-m", module, *sys.argv[1:], *flags]
     fork = multiprocessing.get_context("fork")
-    return _together([fork.Process(target=_be_rank, args=(words, place)) for place in _ranks(num_processes)], 900)
+    with _ranks(num_processes) as places:
+        return _together([fork.Process(target=_be_rank, args=(words, place)) for place in places], 900)
 
 
 def _be_rank(words: list[str], place: dict[str, str]) -> None:

@@ -17,7 +17,7 @@ from collection.agent.predict_policy import PredictPolicy
 from common.background import await_in_background, run_in_background
 from common.defaults import ROOT, STARTING_POLICY
 from common.errors import UserError
-from common.processes import die_with_parent, free_port
+from common.processes import die_with_parent
 from environments.stepping import View
 
 
@@ -97,7 +97,7 @@ def _served(folder: Path) -> Iterator[str]:
         raise UserError(f"{folder}: neither a folder of weights nor an http address")
     command = [sys.executable, "server/hf_online_server.py", "--model_name_or_path", str(folder.resolve())]
     process = subprocess.Popen(
-        [*command, "--port", str(free_port())],
+        [*command, "--port", "0"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,

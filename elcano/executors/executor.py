@@ -43,6 +43,11 @@ class Command:
         return self.log.with_suffix(".progress.json")
 
     @property
+    def listening(self) -> Path:
+        """Where a service says at which port it listens (`common.processes.LISTENING`)."""
+        return self.log.with_suffix(".port")
+
+    @property
     def listens_on_node(self) -> bool:
         """Whether a service was told the address of its node; else it listens on loopback."""
         return any(ADDRESS in word for word in self.words)
@@ -77,7 +82,9 @@ class Executor(Protocol):
         """The base URL of a service that runs until the block ends and answers at the path `health`.
 
         Args:
-            command: of the address and port to listen at, which the executor chooses: `wanted_port` where it is free.
+            command: of the address and port to listen at: `wanted_port`, or one that is free where that is another
+                process's. The service listens by `common.processes.listen`, which says at which port it does: nobody
+                else's service is ever taken for it.
                 The embedded websites listen on loopback alone: where they run, browsers must run, too. One that does
                 not put the address into its words is taken to do so.
         """

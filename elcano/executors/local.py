@@ -13,7 +13,7 @@ from pathlib import Path
 from common import progress
 from common.errors import UserError
 from common.network.own_services import is_up
-from common.processes import free_port
+from common.processes import LISTENING
 from elcano.child import begin, kill
 from elcano.console import console, live_line
 from elcano.devices import visible_gpus
@@ -86,14 +86,18 @@ class Executor:
         self, command: Callable[[str, int], Command], health: str, resources: Resources = ANY, wanted_port: int = 0
     ) -> Iterator[str]:
         """As `elcano.executors.executor.Executor`."""
-        port = free_port(wanted_port)
-        started, url = _limited(command(_LOOP, port), resources), f"http://{_LOOP}:{port}"
-        process = begin(started, os.environ)
-        try:
-            wait_until_healthy(process.poll, url + health, started.log)
-            yield url
-        finally:
-            end(process, timeout_s=10)
+        for port in ports(wanted_port):
+            started = _limited(command(_LOOP, port), resources)
+            started.listening.unlink(missing_ok=True)
+            process = begin(started, {**os.environ, LISTENING: str(started.listening.resolve())})
+            try:
+                if found := wait_until_listening(process.poll, started):
+                    url = f"http://{_LOOP}:{found}"
+                    wait_until_healthy(process.poll, url + health, started.log)
+                    yield url
+                    return
+            finally:
+                end(process, timeout_s=10)
 
 
 def _check_nodes(resources: Resources) -> None:
@@ -134,6 +138,28 @@ def end(process: subprocess.Popen[bytes], timeout_s: float = END_TIMEOUT_S) -> N
         kill(process)
 
 
+def ports(wanted: int) -> list[int]:
+    """Those that a service is told of in turn, until one is not another process's; at 0 it finds a free one."""
+    return [wanted, 0] if wanted else [0]
+
+
+def wait_until_listening(poll: Callable[[], int | None], service: Command) -> int:
+    """The port at which it listens; 0 where the one that it was told of is another process's. `poll` as below.
+
+    Raises:
+        UserError: it ends before, or takes too long.
+    """
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        code = poll()
+        if service.listening.exists():
+            return int(service.listening.read_text())
+        if code is not None:
+            raise ended_at_start(code, service.log)
+        time.sleep(0.05)
+    raise UserError(f"a service listens nowhere after {START_TIMEOUT_S:.0f} s (log: {service.log})")
+
+
 def wait_until_healthy(poll: Callable[[], int | None], url: str, log: Path) -> None:
     """Until a service answers at `url`. `poll` says with which code it has ended, if it has.
 
@@ -143,11 +169,16 @@ def wait_until_healthy(poll: Callable[[], int | None], url: str, log: Path) -> N
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         if (code := poll()) is not None:
-            raise UserError(f"a service ended at start with code {code}: {last_words(log)} (log: {log})")
+            raise ended_at_start(code, log)
         if is_up(url, HEALTH_TIMEOUT_S):
             return
         time.sleep(0.1)
     raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s (log: {log})")
+
+
+def ended_at_start(code: int, log: Path) -> UserError:
+    """What is said of a service that is not there."""
+    return UserError(f"a service ended at start with code {code}: {last_words(log)} (log: {log})")
 
 
 def last_words(log: Path) -> str:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import secrets
 import shlex
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from common import progress
 from common.errors import UserError
-from common.processes import reach_own_hosts_directly
+from common.processes import LISTENING, reach_own_hosts_directly
 from common.ray_cluster.settings import is_own, prepare
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command, LostError
-from elcano.executors.local import END_TIMEOUT_S, last_words, wait_until_healthy
+from elcano.executors.local import END_TIMEOUT_S, last_words, ports, wait_until_healthy, wait_until_listening
 from elcano.resources import ANY, Needs, Resources
 
 if TYPE_CHECKING:
@@ -111,12 +112,13 @@ class Executor:
         on_loopback = not command(ADDRESS, 0).listens_on_node
         with self._placed(resources, self._own_node if on_loopback else "", self._services) as place:
             host = _LOOP if on_loopback else place.address
-            port = place.free_port(wanted_port if on_loopback else 0, host)
-            started, url = _limited(command(host, port), resources), f"http://{host}:{port}"
             reach_own_hosts_directly(host)
             self._variables |= {name: os.environ[name] for name in ("no_proxy", "NO_PROXY")}
             try:
-                place.begin(started, self._variables)
+                started, port = self._listening(
+                    command, host, ports(wanted_port if on_loopback else 0), place, resources
+                )
+                url = f"http://{host}:{port}"
                 wait_until_healthy(lambda: _polled(place, started), url + health, started.log)
                 self._services.append(place)
                 self._node = place.node if on_loopback else before
@@ -127,6 +129,19 @@ class Executor:
                     self._services.remove(place)
                 place.end(timeout_s=10)
 
+    def _listening(
+        self, command: Callable[[str, int], Command], host: str, tried: list[int], place: "Place", resources: Resources
+    ) -> tuple[Command, int]:
+        """The service and its port: of those `tried` the first that is not another process's."""
+        for port in tried:
+            started = _limited(command(host, port), resources)
+            started.listening.unlink(missing_ok=True)
+            place.begin(started, {**self._variables, LISTENING: str(started.listening.resolve())})
+            if found := wait_until_listening(functools.partial(_polled, place, started), started):
+                return started, found
+            place.end(timeout_s=10)
+        raise AssertionError("the last one is 0, which is any that is free")
+
 
 def _meeting(places: list["Place"]) -> list[dict[str, str]]:
     """Of each place the variables by which `training/train.sh` finds the others; none for a command on one node."""
@@ -136,7 +151,7 @@ def _meeting(places: list["Place"]) -> list[dict[str, str]]:
     shared = {
         "HOST_NUM": str(len(places)),
         "CHIEF_IP": chief.address,
-        "MASTER_PORT": str(chief.free_port(0, chief.address)),
+        "MASTER_PORT": str(chief.held_port()),
     }
     return [{**shared, "INDEX": str(index)} for index in range(len(places))]
 

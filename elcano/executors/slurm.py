@@ -20,10 +20,10 @@ from pathlib import Path
 from common import progress
 from common.errors import UserError
 from common.network.own_services import is_up
-from common.processes import free_port, reach_own_hosts_directly
+from common.processes import LISTENING, reach_own_hosts_directly
 from elcano.console import console, live_line
 from elcano.executors.executor import ADDRESS, Command
-from elcano.executors.local import END_TIMEOUT_S, HEALTH_TIMEOUT_S, START_TIMEOUT_S, last_words
+from elcano.executors.local import END_TIMEOUT_S, HEALTH_TIMEOUT_S, START_TIMEOUT_S, last_words, ports
 from elcano.resources import ANY, Needs, Resources
 from elcano.slurm import jobs
 from elcano.slurm.batch_file import batch_file, job_name, mark
@@ -33,6 +33,8 @@ _KEY = "ELCANO_API_KEY"
 _LOOP = "127.0.0.1"
 _PORTS = range(20000, 32768)
 """Below those that Linux gives to outgoing connections; which are free on a node is not known before it is chosen."""
+_NUM_PORTS = 5
+"""So many are tried."""
 _SERVICE_END_S = 60.0
 _NUM_REFUSED = 10
 """So often in a row: until the scheduler has looked at a new job, its reason is a preliminary one."""
@@ -81,21 +83,26 @@ class Executor:
     ) -> Iterator[str]:
         """As `elcano.executors.executor.Executor`. What listens on loopback alone runs on this machine, and so does
         every command while it does."""
-        port, node = random.choice(_PORTS), ""
-        started = command(ADDRESS, port)
-        self._end_leftovers(started.log)
-        if not started.listens_on_node:
-            port, node = free_port(wanted_port), _this_node()
-            started = command(_LOOP, port)
-        before, job = self._node, self._submit(started, batch_file(started, resources, node))
-        try:
-            url = _wait_until_healthy(job, port, health, _LOOP if node else "", started.log)
-            self._node = node or before
-            yield url
-        finally:
-            self._node = before
-            jobs.cancel(job)
-            _wait([job], _SERVICE_END_S)
+        first = command(ADDRESS, 0)
+        self._end_leftovers(first.log)
+        on_loopback = not first.listens_on_node
+        node, host = (_this_node(), _LOOP) if on_loopback else ("", ADDRESS)
+        before = self._node
+        for port in ports(wanted_port) if on_loopback else random.sample(_PORTS, _NUM_PORTS):
+            started = command(host, port)
+            started.listening.unlink(missing_ok=True)
+            told = {**started.variables, LISTENING: str(started.listening.resolve())}
+            job = self._submit(started, batch_file(dataclasses.replace(started, variables=told), resources, node))
+            try:
+                if url := _wait_until_healthy(job, started, health, _LOOP if node else ""):
+                    self._node = node or before
+                    yield url
+                    return
+            finally:
+                self._node = before
+                jobs.cancel(job)
+                _wait([job], _SERVICE_END_S)
+        raise UserError(f"a service found {_NUM_PORTS} ports taken on its nodes (log: {first.log})")
 
     def _submit(self, command: Command, text: str) -> str:
         file = command.log.with_suffix(".sbatch")
@@ -185,11 +192,15 @@ def _wait(left: list[str], timeout_s: float) -> None:
                 time.sleep(1)
 
 
-def _wait_until_healthy(job: str, port: int, health: str, host: str, log: Path) -> str:
-    """Its base URL. The time in which a service must answer begins with the job."""
-    deadline = None
+def _wait_until_healthy(job: str, service: Command, health: str, host: str) -> str:
+    """Its base URL, empty where its port is another process's. The time in which a service must answer begins with the
+    job."""
+    deadline, log = None, service.log
     with live_line() as show:
         for state in _states(job, lambda: show({})):
+            port = service.listening.read_text() if service.listening.exists() else ""
+            if port == "0":
+                return ""
             if state.ended:
                 raise UserError(f"a service {_ending(job, state, log)}")
             if state.name != "RUNNING":
@@ -198,10 +209,11 @@ def _wait_until_healthy(job: str, port: int, health: str, host: str, log: Path) 
             there = host or jobs.address(state.node)
             reach_own_hosts_directly(there)
             url = f"http://{there}:{port}"
-            if is_up(url + health, HEALTH_TIMEOUT_S):
+            if port and is_up(url + health, HEALTH_TIMEOUT_S):
                 return url
             if time.monotonic() > deadline:
-                raise UserError(f"no answer from {url} within {START_TIMEOUT_S:.0f} s of job {job} (log: {log})")
+                silent = f"no answer from {url}" if port else f"a service listens nowhere on {there}"
+                raise UserError(f"{silent} within {START_TIMEOUT_S:.0f} s of job {job} (log: {log})")
     raise AssertionError("a job's states end with one that has ended")
 
 

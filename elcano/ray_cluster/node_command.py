@@ -1,10 +1,11 @@
 """A command on the node where Ray placed it."""
 
+import socket
 import subprocess
 
 import ray
 
-from common.processes import free_port
+from common.processes import hold
 from elcano import child
 from elcano.executors.executor import Command
 
@@ -14,17 +15,19 @@ class NodeCommand:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._held: socket.socket | None = None
 
     def node(self) -> str:
         """Its id."""
         return ray.get_runtime_context().get_node_id()
 
-    def free_port(self, preferred: int, host: str) -> int:
-        """As `common.processes.free_port`, here."""
-        return free_port(preferred, host)
+    def held_port(self) -> int:
+        """A free one, kept until the actor ends; what is told of it may listen there (`common.processes.hold`)."""
+        self._held = self._held or hold(0, "0.0.0.0")
+        return self._held.getsockname()[1]
 
     def begin(self, command: Command, environment: dict[str, str]) -> None:
-        """Once, however often it is called. It sees the GPUs that Ray gives it, and no others."""
+        """Once, however often it is called, until `kill`. It sees the GPUs that Ray gives it, and no others."""
         if not self._process:
             gpus = ",".join(map(str, ray.get_gpu_ids()))
             self._process = child.begin(command, {**environment, "CUDA_VISIBLE_DEVICES": gpus})
@@ -47,3 +50,4 @@ class NodeCommand:
         """With all that it began."""
         if self._process:
             child.kill(self._process)
+            self._process = None

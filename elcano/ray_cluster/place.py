@@ -32,8 +32,9 @@ class Place:
         self._actor, self.node, self.needs = actor, node, needs
         self.address = next((found.address for found in nodes() if found.id == node), "")
 
-    def free_port(self, preferred: int, host: str) -> int:
-        return self._call("free_port", preferred, host)
+    def held_port(self) -> int:
+        """A port of its node that is given to nobody else while this place is there."""
+        return self._call("held_port")
 
     def begin(self, command: Command, variables: dict[str, str]) -> None:
         """Beside its own it has `variables`, and the GPUs of this place."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from common.errors import UserError
-from common.processes import die_with_parent, free_port
+from common.processes import die_with_parent, hold
 
 PORT = 5037  # where servers are by default
 START_S = 60.0
@@ -59,19 +59,20 @@ async def adb_server(address: str = "", home: Path | None = None) -> AsyncIterat
     elif home is None and await _answers("127.0.0.1", PORT):
         yield "127.0.0.1", PORT
     else:
-        process, own_port = _start(home)
-        try:
-            await _wait(process, own_port)
-            yield "127.0.0.1", own_port
-        finally:
-            process.kill()
-            await asyncio.to_thread(process.wait)
+        with hold() as held:
+            own_port = held.getsockname()[1]
+            process = _start(home, own_port)
+            try:
+                await _wait(process, own_port)
+                yield "127.0.0.1", own_port
+            finally:
+                process.kill()
+                await asyncio.to_thread(process.wait)
 
 
-def _start(home: Path | None) -> tuple[subprocess.Popen[bytes], int]:
+def _start(home: Path | None, port: int) -> subprocess.Popen[bytes]:
     """In this thread: a process that dies with its parent dies with the thread that started it."""
-    port = free_port()
-    process = subprocess.Popen(
+    return subprocess.Popen(
         server_command(adb_program(), port),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -79,7 +80,6 @@ def _start(home: Path | None) -> tuple[subprocess.Popen[bytes], int]:
         env=os.environ if home is None else {**os.environ, "HOME": str(home)},
         preexec_fn=die_with_parent,
     )
-    return process, port
 
 
 async def _wait(process: subprocess.Popen[bytes], port: int) -> None:

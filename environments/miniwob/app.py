@@ -27,7 +27,8 @@ from starlette.staticfiles import StaticFiles
 from common.errors import UserError
 from data.task import SITES_PORT
 
-HOST = "miniwob.localhost"
+NAME = "miniwob"
+HOST = f"{NAME}.localhost"
 COOKIE = "session"
 SOLVED = {"eval_types": ["site_state"], "site_state": {"done": True, "solved": True}}
 
@@ -107,7 +108,7 @@ def create_app() -> Starlette:
             Route("/core/core.js", lambda request: Response(core, media_type="text/javascript")),
             Route("/_elcano/episode", report, methods=["POST"]),
             Route("/_elcano/state", tell),
-            Route("/health", lambda request: PlainTextResponse("ok")),
+            Route("/health", lambda request: PlainTextResponse(NAME)),
             Mount("/", Pages(directory=html)),
         ]
     )

@@ -11,7 +11,7 @@ from common.processes import served
 from data.task import Task, move_sites, read_tasks, write_tasks
 from environments.browser.fleet import Fleet
 from environments.browser.page.settle import settle
-from environments.miniwob.app import HOST, SOLVED, address, html_folder, task_names
+from environments.miniwob.app import HOST, NAME, SOLVED, address, html_folder, task_names
 from environments.websites import STATE_PATH, Websites, served_again
 
 READY_TIMEOUT_S = 30.0
@@ -52,7 +52,7 @@ class World(Websites):
     @contextlib.contextmanager
     def serve_again(self) -> Iterator[None]:
         html_folder()
-        with served_again("environments.miniwob", self.port):
+        with served_again("environments.miniwob", NAME, self.port):
             yield
 
     async def tasks(self) -> list[Task]:

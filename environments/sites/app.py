@@ -1,5 +1,7 @@
 """The ASGI app: the sites by host name, and at plain `localhost` an index for people and `/health` for programs."""
 
+from collections.abc import Sequence
+
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -18,13 +20,14 @@ SITES = {"shop": shop, "encyclopedia": encyclopedia, "forum": forum, "timetable"
 _STATIC = {"style.css": (markup.STYLE, "text/css"), "site.js": (markup.SCRIPT, "text/javascript")}
 
 
-def create_app(content: Content, delay_s: float = 0.0) -> Starlette:
-    """`delay_s`: what each page takes to answer."""
+def create_app(content: Content, delay_s: float = 0.0, names: Sequence[str] = tuple(SITES)) -> Starlette:
+    """`delay_s`: what each page takes to answer. `names`: what is said of itself, by which others' websites on a port
+    are told from ours."""
     hosts = []
     for name, module in SITES.items():
         pages = module.Pages(getattr(content, name))
         hosts.append(site(name, module.State, pages.pages(), pages.late(), delay_s))
-    shared = [Route("/_static/{name}", _static), Route("/health", lambda request: PlainTextResponse("ok"))]
+    shared = [Route("/_static/{name}", _static), Route("/health", lambda request: PlainTextResponse(" ".join(names)))]
     return Starlette(routes=[*shared, *hosts, Route("/", _index)])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common.defaults import TEST_TASKS, short
 from common.processes import served
-from data.task import SITES_PORT, Task, move_sites, read_tasks
+from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks
 from environments.websites import Websites, served_again
 
 
@@ -50,7 +50,7 @@ class World(Websites):
 
     @contextlib.contextmanager
     def serve_again(self) -> Iterator[None]:
-        with served_again("environments.sites", self.port) if self._serves else contextlib.nullcontext():
+        with served_again("environments.sites", SITES[0], self.port) if self._serves else contextlib.nullcontext():
             yield
 
     async def tasks(self) -> list[Task]:

@@ -21,7 +21,7 @@ def create_app(port: int) -> Starlette:
     for app in _APPS:
         shows |= app.screens()
     pages = {**screens(shows), "/start/{seed:int}": _start, "/_touch/{name}": _static}
-    sites = create_sites(web())
+    sites = create_sites(web(), names=[NAME])  # its shop has other goods than the embedded one
     sites.router.routes.insert(0, site(NAME, Session, pages, {}, tell=Session.state))
     return sites
 

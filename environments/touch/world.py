@@ -8,6 +8,7 @@ from pathlib import Path
 from common.errors import UserError
 from common.processes import served
 from data.task import SITES, SITES_PORT, Task, move_sites, read_tasks
+from environments.touch.address import NAME
 from environments.touch.chromium_screen import VIEWPORT
 from environments.touch.environment import TouchEnvironment
 from environments.touch.families import FAMILIES
@@ -49,7 +50,7 @@ class World(Websites):
 
     @contextlib.contextmanager
     def serve_again(self) -> Iterator[None]:
-        with served_again("environments.touch", self.port) if self._serves else contextlib.nullcontext():
+        with served_again("environments.touch", NAME, self.port) if self._serves else contextlib.nullcontext():
             yield
 
     async def tasks(self) -> list[Task]:

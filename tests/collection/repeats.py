@@ -19,7 +19,7 @@ from pathlib import Path
 from PIL import Image, ImageChops
 
 from common.defaults import STARTING_POLICY
-from common.processes import free_port, served
+from common.processes import served
 from data.task import read_tasks, write_tasks
 from data.trajectory import Trajectory, TrajectoryStep, list_trajectories, read_trajectory
 from tests.conftest import ROOT
@@ -47,7 +47,7 @@ def collect_twice(folder: Path, num_tasks: int, num_sessions: int, is_exact: boo
     write_tasks(file, read_tasks(TASKS)[:: max(1, 75 // num_tasks)][:num_tasks])
     flags = ["--test_file", file, "--headless", "--seed", 7, "--temperature", 1.0]
     flags += ["--num_sessions", 1 if is_exact else num_sessions]
-    server_flags = ["--port", str(free_port()), *(EXACT_SERVER if is_exact else ())]
+    server_flags = ["--port", "0", *(EXACT_SERVER if is_exact else ())]
     with served("environments.sites") as port:
         for name in ("a", "b"):
             _collect([*flags, "--sites_port", port, "--output_dir", folder / name], server_flags)

@@ -18,7 +18,6 @@ import pytest
 
 from common.defaults import STARTING_POLICY
 from common.files import link_tree, read_json
-from common.processes import free_port
 from data.online_run import Group, OnlineRun, read_group
 from data.trajectory import folder_name, is_complete, read_outcome, read_trajectory
 from tests.answering import Request, answering
@@ -77,7 +76,7 @@ def check_sums(run: OnlineRun, size: int) -> None:
         assert not versions or [min(versions), max(versions)] == group.versions
 
 
-def test_a_group_under_way_goes_on_where_its_world_is_now(run: OnlineRun, spawn: Spawn) -> None:
+def test_a_group_under_way_goes_on_where_its_world_is_now(run: OnlineRun, spawn: Spawn, dead_port: int) -> None:
     """A world that the pool itself serves is at another port each time."""
     shutil.copy(ROOT / "data" / "tasks" / "validation.jsonl", run.tasks)
 
@@ -93,7 +92,7 @@ def test_a_group_under_way_goes_on_where_its_world_is_now(run: OnlineRun, spawn:
             for path in (*folder.glob("task*"), folder / "group.json"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             note = read_json(folder / "begun.json")
-            note["task"]["web"] = re.sub(r":\d+/", f":{free_port()}/", note["task"]["web"])
+            note["task"]["web"] = re.sub(r":\d+/", f":{dead_port}/", note["task"]["web"])
             (folder / "begun.json").write_text(json.dumps(note))
         pool = start(spawn, run, server, *flags)
         assert pool.wait(timeout=100) == 0, pool.stderr.read()
@@ -101,9 +100,9 @@ def test_a_group_under_way_goes_on_where_its_world_is_now(run: OnlineRun, spawn:
 
 
 @pytest.mark.timeout(900)
-def test_killed_at_any_time_it_goes_on_where_it_was(run: OnlineRun, spawn: Spawn) -> None:
+def test_killed_at_any_time_it_goes_on_where_it_was(run: OnlineRun, spawn: Spawn, dead_port: int) -> None:
     """With the real server, which is killed, too, and lag 0: a version's groups begin when the server holds it."""
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{dead_port}"  # between its servers
 
     def serve(version: int) -> subprocess.Popen:
         server = spawn(

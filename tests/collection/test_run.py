@@ -19,7 +19,6 @@ from PIL import Image
 
 from common.errors import UserError
 from common.network.stand_in import completion
-from common.processes import free_port
 from common.seeds import derive_seed
 from data.actions.action import CANNOT_EXECUTE, FORMAT_ERROR
 from data.trajectory import is_complete, read_outcome, read_trajectory
@@ -224,11 +223,11 @@ def test_collectors_share_an_output_folder_and_never_take_a_task_twice(
     assert [child.stderr.read().count(": 2 steps") for child in (first, second)] == [2, 6]
 
 
-def test_status_tells_what_became_of_every_task(collector: Collector, url: str) -> None:
+def test_status_tells_what_became_of_every_task(collector: Collector, url: str, dead_port: int) -> None:
     tasks = [
         task("right", f"{url}/", "ANSWER; yes", eval={"eval_types": ["string_match"], "reference_answers": YES}),
         task("wrong", f"{url}/", "ANSWER; no", eval={"eval_types": ["string_match"], "reference_answers": YES}),
-        task("dead", f"http://127.0.0.1:{free_port()}/", "ANSWER; x", eval={"eval_types": ["string_match"]}),
+        task("dead", f"http://127.0.0.1:{dead_port}/", "ANSWER; x", eval={"eval_types": ["string_match"]}),
     ]
     done = collector.run(tasks, api_localhost=f"{url}/predict", judge="oracle", max_fault_retries=0)
     assert done.returncode == 0, done.stderr
@@ -242,8 +241,10 @@ def test_status_tells_what_became_of_every_task(collector: Collector, url: str) 
     assert_one_line(run_script(collector, status=collector.folder / "nowhere"), "no such folder of trajectories")
 
 
-def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(collector: Collector, url: str) -> None:
-    dead = f"http://127.0.0.1:{free_port()}/"
+def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(
+    collector: Collector, url: str, dead_port: int
+) -> None:
+    dead = f"http://127.0.0.1:{dead_port}/"
     tasks = [task("dead", dead, "ANSWER; x"), task("alive", f"{url}/", "ANSWER; y")]
     lost = [task(f"lost-{scheme}", f"{scheme}://no-such-name.invalid/", "ANSWER; x") for scheme in ("http", "https")]
     flags = {"api_localhost": f"{url}/predict", "num_sessions": 4, "max_fault_retries": 0}
@@ -259,9 +260,9 @@ def test_a_page_that_cannot_be_reached_is_invalid_and_tried_again_next_time(coll
     assert read_trajectory(collector.results / "taskT--dead").answer == "x"
 
 
-def test_nothing_but_faults_is_no_success(collector: Collector, url: str) -> None:
+def test_nothing_but_faults_is_no_success(collector: Collector, url: str, dead_port: int) -> None:
     """A script that looks at the exit code once took a run without a result for a good one."""
-    dead = f"http://127.0.0.1:{free_port()}"
+    dead = f"http://127.0.0.1:{dead_port}"
     done = collector.run([task("dead", f"{dead}/", "ANSWER; x")], api_localhost=f"{url}/predict")
     assert done.returncode == 1 and "error: faults ended all 1 tasks" in done.stderr.splitlines()[-1]
 

@@ -15,7 +15,10 @@ sys.exit(cli.guarded(main, sys.argv[1:]))
 SERVES = """
 import sys
 from http.server import HTTPServer, SimpleHTTPRequestHandler
-HTTPServer((sys.argv[1], int(sys.argv[2])), SimpleHTTPRequestHandler).serve_forever()
+from common.processes import listen
+server = HTTPServer(("", 0), SimpleHTTPRequestHandler, bind_and_activate=False)
+server.socket = listen(int(sys.argv[2]), sys.argv[1])
+server.serve_forever()
 """
 """Of an address and a port."""
 

@@ -6,9 +6,12 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -23,6 +26,7 @@ from elcano.executors.local import Executor, last_words
 from elcano.resources import Resources
 from elcano.stages.stage import Logbook
 from tests.conftest import ROOT
+from tests.elcano.captain import SERVES
 
 
 def test_a_complete_stage_is_skipped_and_a_failed_one_is_not(tmp_path):
@@ -119,7 +123,7 @@ def test_flags_as_a_person_types_them():
 
 def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
     def files(host: str, port: int) -> Command:
-        return Command([sys.executable, "-m", "http.server", str(port), "--bind", host], tmp_path / "s.log")
+        return Command([sys.executable, "-c", SERVES, host, str(port)], tmp_path / "s.log")
 
     with Executor().service(files, "/") as url:
         assert urllib.request.urlopen(url).status == 200
@@ -134,6 +138,23 @@ def test_a_service_is_reaped_and_an_early_death_is_reported(tmp_path):
         Executor().service(dying, "/"),
     ):
         pass
+
+
+def test_a_port_that_another_process_takes_in_between_is_left_to_it(tmp_path: Path) -> None:
+    """Two runs that began at the same moment once used one server, which ended with one of them."""
+    thief = HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler, bind_and_activate=False)
+    thief.server_bind()  # it says yes to whoever asks, as another run's websites do
+
+    def command(host: str, port: int) -> Command:
+        if port == thief.server_port:  # it is free when it is chosen, and taken when the service comes to it
+            thief.server_activate()
+            threading.Thread(target=thief.serve_forever, daemon=True).start()
+        return Command([sys.executable, "-c", SERVES, host, str(port)], tmp_path / "s.log")
+
+    with thief, Executor().service(command, "/", wanted_port=thief.server_port) as url:
+        assert urlsplit(url).port != thief.server_port and urllib.request.urlopen(url).status == 200
+        thief.shutdown()
+    assert f"cannot listen on 127.0.0.1:{thief.server_port}" in (tmp_path / "s.log").read_text()
 
 
 def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
@@ -159,7 +180,9 @@ def test_a_service_is_found_whatever_proxy_is_set(monkeypatch, tmp_path):
 
 SLOW_TO_END = """
 import signal, sys, time
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
+from urllib.parse import urlsplit
 from common.progress import Reporter
 report = Reporter("steps", 40, before=10)
 def end(*_):

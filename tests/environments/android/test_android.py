@@ -13,7 +13,6 @@ import psutil
 import pytest
 
 from common.errors import UserError
-from common.processes import free_port
 from data.actions.action import ActionError, Answer, Click, GoBack, Restart, Scroll, Type
 from data.actions.point_action import ClickAt, DragAt, GoTo, HoverAt, Press, ScrollAt, Write
 from data.actions.screen import Point
@@ -230,11 +229,13 @@ def test_a_device_that_dies_is_a_fault_and_comes_back(is_back_at_once: bool, adb
         process.wait()
 
 
-def test_a_run_without_any_device_left_says_so(adb_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_any_device_left_says_so(
+    adb_server: str, dead_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(devices_module, "RETRY_S", 0.01)
 
     async def go() -> None:
-        async with opened(DeviceConfig((f"127.0.0.1:{free_port()}",), adb_server)) as take:
+        async with opened(DeviceConfig((f"127.0.0.1:{dead_port}",), adb_server)) as take:
             for _ in range(2):
                 with pytest.raises(DeviceError, match="no device is left"):
                     await take()
@@ -244,12 +245,12 @@ def test_a_run_without_any_device_left_says_so(adb_server: str, monkeypatch: pyt
         asyncio.run(opened_devices(DeviceConfig(adb_server=adb_server), 1).__aenter__())
 
 
-def test_without_a_server_of_adb_none_is_started() -> None:
+def test_without_a_server_of_adb_none_is_started(dead_port: int) -> None:
     """adbutils by itself leaves one behind."""
 
     async def go() -> None:
         with pytest.raises(DeviceError):
-            await Adb("127.0.0.1", free_port()).devices()
+            await Adb("127.0.0.1", dead_port).devices()
 
     before = {process.pid for process in psutil.process_iter() if process.name() == "adb"}
     asyncio.run(go())

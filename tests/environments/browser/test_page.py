@@ -6,7 +6,6 @@ import time
 import pytest
 from PIL import Image
 
-from common.processes import free_port
 from environments.browser.observation.frame_views import find_views
 from environments.browser.observation.observe import observe
 from environments.faults import BrowserError, PageError
@@ -47,9 +46,9 @@ def test_a_crash_ends_only_its_own_page(browser: OneBrowser, url: str) -> None:
     assert "Second page" in browser.wait(run())
 
 
-def test_an_address_that_does_not_answer_is_a_page_fault(browser: OneBrowser) -> None:
+def test_an_address_that_does_not_answer_is_a_page_fault(browser: OneBrowser, dead_port: int) -> None:
     async def run() -> None:
-        async with browser.page(f"http://127.0.0.1:{free_port()}/"):
+        async with browser.page(f"http://127.0.0.1:{dead_port}/"):
             pass
 
     with pytest.raises(PageError, match="ERR_CONNECTION_REFUSED"):

@@ -10,14 +10,14 @@ from html import unescape
 import httpx
 import pytest
 
-from data.task import Task
+from common.errors import UserError
+from data.task import SITES, Task
 from environments.sites.content import Content, build
 from environments.sites.order import order_cookie
 from environments.sites.shop.content import euros
 from environments.sites.visits import Sessions
 from environments.sites.words import FILLER, SPLITS
-
-SITES = ("shop", "encyclopedia", "forum", "timetable", "gallery")
+from environments.websites import check_embedded_sites, served_again, sites_at
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_every_site_answers_with_its_own_pages_only(visit):
         assert page.status_code == 200 and f'class="{site}"' in page.text
         assert not re.findall(r"(?:src|href)=\"(?:https?:)?//", page.text), "a page must not need the network"
     index = visit("127.0.0.1")
-    assert index.get("/health").text == "ok"
+    assert index.get("/health").text.split() == list(SITES)
     assert len(names(index.get("/"))) == len(SITES)
 
 
@@ -219,6 +219,23 @@ def test_a_taken_port_is_one_clear_line(spawn):
         out, complaint = child.communicate(timeout=60)
     assert child.returncode == 2 and out == ""
     assert re.fullmatch(rf"error: cannot listen on 127.0.0.1:{port} .*; give another --port\n", complaint)
+
+
+def test_another_programs_port_is_not_taken_for_the_websites(spawn: Callable[..., subprocess.Popen]) -> None:
+    """Neither by tasks that begin there, nor where they are served again."""
+    phone = spawn("-m", "environments.touch", "--port", 0, stdout=subprocess.PIPE)
+    port = int(re.search(r":(\d+)/", phone.stdout.readline())[1])
+    assert list(sites_at(port)) == ["phone"]
+    check_embedded_sites([Task("1", "q", f"http://phone.localhost:{port}/")])
+    with pytest.raises(UserError, match=f"no websites answer on port {port} \\(another program does\\)"):
+        check_embedded_sites([Task("1", "q", f"http://shop.localhost:{port}/")])
+    with (
+        pytest.raises(UserError, match=f"port {port}, where the tasks' websites were, is another program's now"),
+        served_again("environments.sites", "shop", port),
+    ):
+        pass
+    with served_again("environments.touch", "phone", port):
+        assert phone.poll() is None
 
 
 def test_pages_take_as_long_as_is_asked(spawn: Callable[..., subprocess.Popen]) -> None:
