@@ -19,6 +19,13 @@ find_python() {
     fail "Python 3.11 or newer with its venv module is needed (Debian/Ubuntu: apt install python3-venv)"
 }
 
+# pip says a line for each of a hundred packages; these are said, since a large download takes minutes without another
+packages() {
+    "$VENV/bin/pip" install --disable-pip-version-check --progress-bar off "$@" |
+        sed --unbuffered --quiet 's/^ *Downloading \(.* [MG]B)\).*/    downloading \1/p
+            s/^Installing collected packages.*/    all is here; writing it into .venv/p'
+}
+
 install_python_packages() {
     local stamp="$VENV/.installed" wanted
     wanted=$(cat "$ROOT/requirements.txt" "$ROOT/pyproject.toml" | sha256sum)
@@ -29,11 +36,11 @@ install_python_packages() {
     [ -x "$VENV/bin/python" ] || "$python" -m venv "$VENV" || fail "could not make $VENV (Debian/Ubuntu: apt install python3-venv)"
     echo "  torch and what it needs (1 of 3)"
     # torch first: asked for by its exact version, so that nothing else pulls another build of it
-    "$VENV/bin/pip" install --quiet --disable-pip-version-check "$(grep '^torch==' "$ROOT/requirements.txt")"
+    packages "$(grep '^torch==' "$ROOT/requirements.txt")"
     echo "  the packages of requirements.txt (2 of 3)"
-    "$VENV/bin/pip" install --quiet --disable-pip-version-check -r "$ROOT/requirements.txt"
+    packages -r "$ROOT/requirements.txt"
     echo "  elcano itself (3 of 3)"
-    "$VENV/bin/pip" install --quiet --disable-pip-version-check --no-deps -e "$ROOT"
+    packages --no-deps -e "$ROOT"
     echo "$wanted" >"$stamp"
 }
 

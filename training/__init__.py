@@ -5,3 +5,8 @@
 `checkpoints/` saves it; `critics/` scores samples, `memory/` says what a layout needs.
 `online/` is the trainer that lives on.
 """
+
+import warnings
+
+# Several modules of megatron-core do as they are imported; what a run computes with, it says itself (`modules/kernels.py`).
+warnings.filterwarnings("ignore", message=".*Apex (is|are) not installed")

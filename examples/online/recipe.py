@@ -11,6 +11,7 @@ from typing import Any
 from common.defaults import EXPLORATION_TASKS
 from common.errors import UserError
 from elcano.online import OnlineRecipe
+from elcano.variables import number
 from server.config import ServerConfig
 
 _IMITATION = {"lr": 2e-4, "global_batch_size": 8}
@@ -40,8 +41,8 @@ def online() -> OnlineRecipe:
         os.environ.get("ALGORITHM") or "filtered_bc",
         Path(os.environ.get("WARM_START") or "runs/online/warm_start/IL/policy"),
         EXPLORATION_TASKS,
-        int(os.environ.get("SEED") or 0),
-        int(os.environ.get("MAX_LAG") or 2),
+        number("SEED", 0),
+        number("MAX_LAG", 2, least=0),
     )
 
 

@@ -19,6 +19,7 @@ from common.errors import UserError
 from elcano.devices import num_gpus
 from elcano.recipe import Recipe, Round
 from elcano.resources import Needs, Resources
+from elcano.variables import number
 from server.config import ServerConfig
 from training.options import TrainingOptions
 
@@ -45,7 +46,7 @@ def recipe(num_test_tasks: int = 45) -> Recipe:
         train_epochs=1,
         num_workers=0,
     )
-    seed = _number("SEED", 0)
+    seed = number("SEED", 0)
     training = dataclasses.replace(training, seed=training.seed + seed)
     later = {  # rounds that go on from a policy that knows the sites
         "agent": "policy",
@@ -61,14 +62,14 @@ def recipe(num_test_tasks: int = 45) -> Recipe:
         Round("optim-3", TASKS / "voyage" / "1.jsonl", **later),
         Round("optim-4", TASKS / "voyage" / "2.jsonl", **later),
     ]
-    num_rounds = _number("NUM_ROUNDS", 2)
+    num_rounds = number("NUM_ROUNDS", 2)
     if not 1 <= num_rounds <= len(rounds):
         raise UserError(f"NUM_ROUNDS is 1 to {len(rounds)}, not {num_rounds}")
     return Recipe(
         name="quickstart",
         starting_policy=STARTING_POLICY,
         test_tasks=(TASKS / "test.jsonl", TASKS / "test-2.jsonl"),
-        num_test_tasks=_number("NUM_TEST_TASKS", num_test_tasks),
+        num_test_tasks=number("NUM_TEST_TASKS", num_test_tasks),
         overlap=_switch("OVERLAP", "true"),
         controls=_switch("CONTROLS"),
         looks=_switch("LOOKS"),
@@ -81,14 +82,6 @@ def recipe(num_test_tasks: int = 45) -> Recipe:
         reference=ROOT / "docs" / "results" / "quickstart_summary.json",
         needs=Needs(serving=Resources(num_cores=1)),
     )
-
-
-def _number(variable: str, default: int) -> int:
-    value = os.environ.get(variable) or str(default)
-    try:
-        return int(value)
-    except ValueError:
-        raise UserError(f"{variable} is a number, not {value!r}") from None
 
 
 def _switch(variable: str, default: str = "false") -> bool:

@@ -52,9 +52,10 @@ def test_the_warm_start_imitates_the_expert_on_each_kind(monkeypatch: pytest.Mon
     recipe = load_recipe(EXAMPLE / "warm_start.py")
     assert set(Counter(kind(task.id) for task in read_tasks(recipe.rounds[0].tasks)).values()) == {2}
     assert {part.env for part in (recipe.teacher, recipe.exploration, recipe.testing)} == {"miniwob"}
-    monkeypatch.setenv("NUM_DEMONSTRATIONS", "some")
-    with pytest.raises(UserError, match="NUM_DEMONSTRATIONS is a number above 0, not 'some'"):
-        load_recipe(EXAMPLE / "warm_start.py")
+    for said, wrong in (("some", "is a number, not 'some'"), ("0", "is at least 1, not 0")):
+        monkeypatch.setenv("NUM_DEMONSTRATIONS", said)
+        with pytest.raises(UserError, match=f"NUM_DEMONSTRATIONS {wrong}"):
+            load_recipe(EXAMPLE / "warm_start.py")
 
 
 def test_the_pool_takes_the_recipe(tmp_path: Path) -> None:
