@@ -24,7 +24,7 @@ def number(variable: str, default: int, least: int | None = None) -> int:
 
 
 def first_tasks(tasks: Path, count: int, name: str) -> Path:
-    """The first tasks of a file, whose kinds come in turn, in a file of their own: `runs/tasks/<name>-first-<count>`."""
+    """The first tasks of a file, whose kinds come in turn, in a file of their own: `<name>-first-<count>.jsonl`."""
     path = ROOT / "runs" / "tasks" / f"{name}-first-{count}.jsonl"
     content = "".join(tasks.read_text().splitlines(keepends=True)[:count])
     if not path.exists() or path.read_text() != content:

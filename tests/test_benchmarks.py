@@ -56,8 +56,8 @@ ELSEWHERE = {
     "-m benchmarks.memory_by_rank": "tests/training/launch/test_memory_by_rank.py",
     "-m benchmarks.apps": "tests/environments/apps/test_apps_live.py",
     "-m benchmarks.online_exactness": "tests/examples/test_online_compare.py",
-    "-m benchmarks.serving_nodes": "tests/server/test_server_nodes.py",
-    "-m benchmarks.collection_nodes": "tests/collection/test_nodes.py",
+    "-m benchmarks.serving_nodes": "tests/server/cluster/test_server_nodes.py",
+    "-m benchmarks.collection_nodes": "tests/collection/nodes/test_nodes.py",
     "-m benchmarks.quickstart": "tests/examples/test_quickstart_times.py",
     "-m benchmarks.online_waiting": "tests/examples/test_online_compare.py",
 }

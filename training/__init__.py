@@ -8,5 +8,5 @@
 
 import warnings
 
-# Several modules of megatron-core do as they are imported; what a run computes with, it says itself (`modules/kernels.py`).
+# Several modules of megatron-core do as they are imported; what a run computes with, `modules/kernels.py` says.
 warnings.filterwarnings("ignore", message=".*Apex (is|are) not installed")

@@ -12,7 +12,7 @@ from environments.browser.fleet import Fleet
 from environments.browser.page.page import Viewport
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
 from tests.adversary.traps import Traps
-from tests.collection.gates import open_and_press
+from tests.collection.faults.gates import open_and_press
 
 ALL_AT_ONCE = "all at once"
 

@@ -6,7 +6,7 @@ import pytest
 
 from environments.browser.gate.url_policy import UrlPolicy
 from tests.adversary.traps import Traps
-from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
+from tests.collection.faults.gates import NoWall, in_process_gate, name_server, policy_of_own
 
 SPELLINGS = [
     "127.0.0.1",

@@ -18,7 +18,7 @@ from tests.adversary.hostile_site import ALL_AT_ONCE, serving, visit
 from tests.adversary.pages import SUBRESOURCES
 from tests.adversary.test_gate_names import ask
 from tests.adversary.traps import Traps
-from tests.collection.gates import NoWall, in_process_gate, name_server, policy_of_own
+from tests.collection.faults.gates import NoWall, in_process_gate, name_server, policy_of_own
 from tests.namespaces import can_make_hosts, network_of_its_own, set_up
 
 pytestmark = pytest.mark.skipif(not can_make_hosts(), reason="needs root and network namespaces (ip netns add)")

@@ -8,7 +8,7 @@ import pytest
 from environments.browser.gate.gate import Gate
 from tests.adversary.hostile_site import ALL_AT_ONCE, serving, visit
 from tests.adversary.pages import HEADERS, NAVIGATIONS, SUBRESOURCES
-from tests.collection.gates import policy_of_own
+from tests.collection.faults.gates import policy_of_own
 
 REST_S = 4.0
 

@@ -16,7 +16,7 @@ import pytest
 from environments.browser.gate import gate as gate_module
 from environments.browser.gate.gate import Gate
 from tests.adversary.traps import Traps
-from tests.collection.gates import in_process_gate, policy_of_own
+from tests.collection.faults.gates import in_process_gate, policy_of_own
 
 
 class Website:

@@ -17,9 +17,9 @@ from data.outcome import Verdict
 from data.task import Task, write_tasks
 from data.trajectory import read_outcome
 from tests.collection.collector import Collector, task
-from tests.collection.judge_replies import other_texts, quoting_texts
-from tests.collection.judging_endpoints import Said, case_of, judging
-from tests.collection.test_judges import record
+from tests.collection.judges.judge_replies import other_texts, quoting_texts
+from tests.collection.judges.judging_endpoints import Said, case_of, judging
+from tests.collection.judges.test_judges import record
 from tests.conftest import ROOT
 
 TEXTS = [(text, None) for text in quoting_texts()] + other_texts()

@@ -175,8 +175,8 @@ def test_what_a_round_says_is_checked_as_the_recipe_is():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("batch_size=2 ", "batch_sise=2 ", "line 32: TypeError: .*batch_sise"),
-        ("def recipe(num_test_tasks: int = 45) ->", "def recipe( ->", "line 29: SyntaxError"),
+        ("batch_size=2 ", "batch_sise=2 ", "line 33: TypeError: .*batch_sise"),
+        ("def recipe(num_test_tasks: int = 45) ->", "def recipe( ->", "line 30: SyntaxError"),
         ("return Recipe(", "return dict(", "defines no recipe"),
     ],
 )

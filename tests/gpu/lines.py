@@ -84,7 +84,12 @@ def reload_under_load(machine: Machine, result: Result) -> None:
     output = machine.folder / "reload.json"
     options = {"duration_s": 12, "num_clients": 4, "reload_every_s": 4} if machine.small else {"duration_s": 300}
     device = "cpu" if machine.small else "cuda:0"
-    command = [sys.executable, "-m", "tests.server.soak", *python("", output=output, device=device, **options)[2:]]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.server.cluster.soak",
+        *python("", output=output, device=device, **options)[2:],
+    ]
     _run(machine, result, command, "reload")
     result.figures = figures = read_json(output)
     result.summary = f"{figures['replies']} replies, {figures['reloads']} reloads, none crossed or of a wrong version"

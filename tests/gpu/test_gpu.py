@@ -53,7 +53,7 @@ def test_a_line_that_fails_is_told_and_the_next_ones_run(tmp_path: Path) -> None
         ("parity_with_transformer_engine", "skip"),
         ("reload_under_load", "fail"),
     ]
-    assert lines[0]["reason"] == "there is no GPU" and "tests.server.soak" in lines[1]["commands"][0]
+    assert lines[0]["reason"] == "there is no GPU" and "tests.server.cluster.soak" in lines[1]["commands"][0]
 
 
 def test_the_quickstarts_small_form_is_a_recipe(tmp_path: Path) -> None:

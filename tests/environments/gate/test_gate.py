@@ -26,7 +26,7 @@ from environments.browser.gate import gate as gate_module
 from environments.browser.gate.gate import Gate
 from environments.browser.gate.url_policy import UrlPolicy
 from environments.browser.page.page import Page, Viewport
-from tests.collection.gates import NoWall, in_process_gate, name_server, open_and_press, policy_of_own
+from tests.collection.faults.gates import NoWall, in_process_gate, name_server, open_and_press, policy_of_own
 
 # {trap} is an address that no task set granted.
 ATTACKS = {

@@ -13,7 +13,7 @@ import pytest
 from environments.browser.gate import gate as gate_module
 from environments.browser.gate.gate import Gate
 from environments.browser.gate.url_policy import UrlPolicy
-from tests.collection.gates import in_process_gate, policy_of_own
+from tests.collection.faults.gates import in_process_gate, policy_of_own
 
 
 def num_descriptors(pid: int) -> int:

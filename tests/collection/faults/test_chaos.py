@@ -1,0 +1,9 @@
+"""Chaos, short; docs/results/collector.md has the long one."""
+
+from tests.collection.faults.chaos import Config, chaos
+
+
+def test_a_kill_loses_and_doubles_nothing() -> None:
+    found = chaos(Config(num_tasks=4, num_kills=1, most_sessions=2))
+    assert (found["success"], found["failure"]) == (2, 2)
+    assert (found["wrong"], found["processes_left"], found["profiles_left"]) == ([], 0, 0)
