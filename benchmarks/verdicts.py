@@ -4,8 +4,8 @@
 
 The labeled set is ours: the embedded tasks that ask a question, half answered rightly and half wrongly; every fifth
 answer claims its success in the words of a verdict. The oracle's verdicts are the labels. The judge is a stand-in that
-knows them and writes in the eleven manners of `tests/collection/judges/judge_replies.py` by turns. So what is measured is how
-verdicts are asked for and read, not how well a model judges. The baseline is the published test for words
+knows them and writes in the eleven manners of `tests/collection/judges/judge_replies.py` by turns. So what is measured
+is how verdicts are asked for and read, not how well a model judges. The baseline is the published test for words
 (OpenWebVoyager, PAE) on the same first replies.
 """
 
