@@ -22,6 +22,7 @@ from elcano.child import begin
 from elcano.console import console
 from elcano.executors.executor import Command, python
 from elcano.executors.local import end, last_words, wait_until_healthy
+from elcano.folders import HF2MG
 from elcano.recipe import load_value
 from server.config import ServerConfig
 
@@ -49,10 +50,9 @@ class OnlineRecipe:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     serving: ServerConfig = dataclasses.field(default_factory=ServerConfig)
     trainer: tuple[str, ...] = ("bash", "training/train_online.sh")
-    """The trainer's command. It gets --run_dir, --api_localhost and, with `convertor`, --pretrain_checkpoint_path."""
-    convertor: str = ""
-    """Folder of toolkits/model_checkpoints_convertor whose hf2mg.sh makes the checkpoint that training begins with;
-    empty: the trainer needs none."""
+    """The trainer's command. It gets --run_dir, --api_localhost and, with `converts`, --pretrain_checkpoint_path."""
+    converts: bool = True
+    """Whether the trainer begins with a Megatron checkpoint, which is made of `policy`."""
 
 
 def load_online_recipe(path: Path) -> OnlineRecipe:
@@ -82,7 +82,7 @@ def run_online(recipe: OnlineRecipe, run_dir: Path) -> None:
         return Command(words, run_dir / "logs" / "pool.log")
 
     def trainer() -> Command:
-        checkpoint = {"pretrain_checkpoint_path": _megatron(run)} if recipe.convertor else {}
+        checkpoint = {"pretrain_checkpoint_path": _megatron(run)} if recipe.converts else {}
         words = python("", **where, **checkpoint, **recipe.training)[2:]
         return Command([*recipe.trainer, *words], run_dir / "logs" / "trainer.log")
 
@@ -164,13 +164,12 @@ def _prepare(recipe: OnlineRecipe, run: OnlineRun) -> None:
             raise UserError(f"{recipe.policy}: no such folder of weights for the recipe's `policy` to begin with")
         run.weights.mkdir(parents=True, exist_ok=True)
         run.version(0).symlink_to(recipe.policy.resolve())
-    if recipe.convertor and not _megatron(run).exists():
-        script = f"toolkits/model_checkpoints_convertor/{recipe.convertor}/hf2mg.sh"
-        words = ["bash", script, "--load_path", str(recipe.policy), "--save_path", str(_megatron(run))]
+    if recipe.converts and not _megatron(run).exists():
+        words = ["bash", HF2MG, "--load_path", str(recipe.policy), "--save_path", str(_megatron(run))]
         command = Command(words, run.folder / "logs" / "hf2mg.log")
         console.print(f"  [dim]$ {command.typed}[/dim]", soft_wrap=True)
         if begin(command, os.environ).wait():
-            raise UserError(f"{script}: {last_words(command.log)} (log: {command.log})")
+            raise UserError(f"{HF2MG}: {last_words(command.log)} (log: {command.log})")
 
 
 def _megatron(run: OnlineRun) -> Path:

@@ -16,7 +16,7 @@ goes on from seed-<n>/webrl, with 75 tasks if that many evolve.
 
 On the phone in Chromium, from the policy that examples/digirl/phone_warm_start.py made:
 
-    POLICY=runs/phone/warm_start/IL/policy python examples/compare/compare.py --world touch --output_dir runs/phone-offline
+    POLICY=runs/phone/warm_start/IL/policy python examples/compare/compare.py --world touch --output_dir runs/on-phone
 """
 
 import dataclasses

@@ -29,6 +29,7 @@ def online():
         tasks=Path("{tasks}"),
         collection=dict(group_size=1, groups_per_step=2, max_lag=1, max_iter=2, num_sessions=2, seed=0),
         training=dict(groups_per_step=2, num_versions=5),
+        converts=False,
         trainer=(sys.executable, "-m", "tests.elcano.copying_trainer"),
     )
 """
