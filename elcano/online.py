@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from collection.config.commands import PoolConfig
+from common.cli import parse
 from common.errors import UserError
 from common.files import read_object, write_atomic
 from common.options.flags import flags
@@ -27,6 +29,7 @@ from elcano.recipe import load_value
 from server.config import ServerConfig
 
 _LOOK_S, _TELL_S = 1.0, 30.0
+_ANYWHERE = "http://127.0.0.1/predict"
 _YOUNG_S = 60.0
 """One that ends sooner was never at work."""
 _MOST_YOUNG = 4
@@ -155,6 +158,8 @@ class Program:
 
 def _prepare(recipe: OnlineRecipe, run: OnlineRun) -> None:
     """Version 0 of the weights, the tasks, and the checkpoint that training begins with, where they are not there."""
+    words = python("", run_dir=run.folder, api_localhost=_ANYWHERE, **recipe.collection)[2:]
+    parse(PoolConfig, words, program="the recipe's `collection`")  # a slip of the pen is told before a minute's work
     if not run.tasks.exists():
         if not recipe.tasks.is_file():
             raise UserError(f"{recipe.tasks}: no such task file")
