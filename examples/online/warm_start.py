@@ -3,9 +3,12 @@
     NUM_DEMONSTRATIONS=150 elcano run examples/online/warm_start.py --output_dir runs/online/warm_start
 
 Few demonstrations on purpose: a policy that imitated to the end varies too little to find out anything.
+POLICY names the Hugging Face folder of another policy to begin with, of any family.
 """
 
 import dataclasses
+import os
+from pathlib import Path
 
 from common.defaults import ROOT
 from elcano.recipe import Recipe, Round, load_recipe
@@ -19,4 +22,6 @@ def recipe() -> Recipe:
     whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
     demonstrations = first_tasks(_TASKS, number("NUM_DEMONSTRATIONS", 150, least=1), "IL")
     rounds = [Round("IL", demonstrations, agent="teacher")]
-    return dataclasses.replace(whole, name="online-warm-start", rounds=rounds, num_test_tasks=15, reference=None)
+    policy = Path(os.environ.get("POLICY") or whole.starting_policy).resolve()
+    whole = dataclasses.replace(whole, starting_policy=policy, num_test_tasks=15, reference=None)
+    return dataclasses.replace(whole, name="online-warm-start", rounds=rounds)

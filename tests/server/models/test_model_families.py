@@ -39,7 +39,7 @@ def test_it_equals_generate(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_random_sizes_equal_generate(tmp_path: Path, name: str, seed: int) -> None:
-    """None to three images of odd sizes. Slow ones: `bash tests/run.sh --slow tests/server/models/test_model_families.py`"""
+    """None to three images of odd sizes. Slow: `bash tests/run.sh --slow tests/server/models/test_model_families.py`"""
     folder = build_random_policy(tmp_path, name, seed, initializer_range=0.1)
     sizes = [(33, 50), (121, 47), (64, 301)]
     check_generate(folder, [screenshot(n, size=size) for n, size in enumerate(sizes[: (seed + 2) % 4])])
