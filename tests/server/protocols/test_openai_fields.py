@@ -70,7 +70,7 @@ def refusal(answer: tuple[int, dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_every_field_of_others_has_its_decision() -> None:
-    """A newer openai package with more fields fails here. `python -m tests.server.protocols.field_table` writes the page."""
+    """A newer openai package with more fields fails here. `python -m tests.server.protocols.field_table` writes it."""
     assert {*OPENAI} <= {*openai_fields()} and {*VLLM} <= {*VLLM_FIELDS} and {*NOT_SERVED} <= {*OPENAI, *VLLM}
     assert {*OPENAI} <= {*NOT_SERVED}
     assert not {*OPENAI, *VLLM} & {*ChatRequest.model_fields}
