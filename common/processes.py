@@ -16,7 +16,6 @@ from typing import IO
 
 from common.defaults import ROOT
 from common.errors import UserError
-from common.files import write_atomic
 from common.inherited import for_python
 
 LISTENING = "ELCANO_LISTENING"
@@ -106,11 +105,19 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         if told:
-            write_atomic(Path(told), "0")
+            _tell(told, 0)
         raise UserError(f"cannot listen on {host}:{port} ({error}); give another --port") from None
     if told:
-        write_atomic(Path(told), str(listener.getsockname()[1]))
+        _tell(told, listener.getsockname()[1])
     return listener
+
+
+def _tell(file: str, port: int) -> None:
+    """Whole or not at all."""
+    told = Path(file)
+    begun = told.with_name(f"{told.name}.tmp")
+    begun.write_text(str(port))
+    begun.replace(told)
 
 
 def listen_near(preferred: int) -> socket.socket:
