@@ -43,6 +43,9 @@ def test_algorithms_differ_in_how_they_learn_and_seeds_in_their_rollouts(compare
     assert other.training_of(other.rounds[0]).seed != first.training_of(first.rounds[0]).seed
     with pytest.raises(UserError, match="--algorithms ppo: there are sft, filtered_bc"):
         compare.plan(config, "ppo", 1)
+    for name in ("seeds", "algorithms"):
+        with pytest.raises(UserError, match=f"--{name}: give at least one"):
+            compare.main(dataclasses.replace(config, **{name: ()}))
 
 
 def test_on_the_phone_the_same_is_done_there(compare) -> None:
@@ -53,9 +56,6 @@ def test_on_the_phone_the_same_is_done_there(compare) -> None:
     assert {round.training.seq_len, round.representation.seq_len} == {4096}
     tasks, tests = read_tasks(round.tasks[0]), read_tasks(recipe.test_tasks)
     assert (len(tasks), len(tests)) == (200, 104) and not {task.id for task in tasks} & {task.id for task in tests}
-    for name in ("seeds", "algorithms"):
-        with pytest.raises(UserError, match=f"--{name}: give at least one"):
-            compare.main(dataclasses.replace(config, **{name: ()}))
 
 
 def test_ablations_change_one_thing(compare) -> None:
