@@ -29,6 +29,25 @@ files = sorted(pathlib.Path(sys.argv[1]).rglob("trajectory.json"))
 read = [atif.Trajectory.model_validate_json(file.read_text()) for file in files]
 print(json.dumps([len(one.steps) for one in read]))
 """
+LLAMA_FACTORY = """
+import json, os, sys
+from llamafactory.data.loader import _get_merged_dataset
+from llamafactory.hparams import DataArguments, ModelArguments
+from transformers import Seq2SeqTrainingArguments
+data = DataArguments(dataset="mine", dataset_dir=sys.argv[1])
+training = Seq2SeqTrainingArguments(output_dir=sys.argv[2], use_cpu=True)
+rows = _get_merged_dataset(["mine"], ModelArguments("none", cache_dir=sys.argv[2]), data, training, "sft")
+turns = [[turn["content"] for turn in row["_prompt"] + row["_response"]] for row in rows]
+print(json.dumps([[one, [os.path.relpath(path, sys.argv[1]) for path in row["_images"]]] for one, row in zip(turns, rows)]))
+"""
+MS_SWIFT = """
+import json, os, sys
+os.environ["ROOT_IMAGE_DIR"], os.environ["MODELSCOPE_CACHE"] = sys.argv[1:]
+from swift.dataset import load_dataset
+rows, _ = load_dataset(os.path.join(sys.argv[1], "train.jsonl"), strict=True)
+paths = [[os.path.relpath(image["path"], sys.argv[1]) for image in row["images"]] for row in rows]
+print(json.dumps([[[turn["content"] for turn in row["messages"]], path] for row, path in zip(rows, paths)]))
+"""
 BROWSERGYM = """
 import json, sys
 from browsergym.experiments.loop import yield_all_exp_results
@@ -39,17 +58,25 @@ print(json.dumps([*told, len(result.screenshots), record["env_args.task_name"], 
 """
 
 
-def read_by(folder: Path, package: str, script: str, *arguments: Path) -> object:
-    """What the script prints as JSON where `package` is installed."""
+LLAMA_FACTORYS_LOADER = ("accelerate<=1.11.0", "datasets<=4.0.0", "peft<=0.18.1", "transformers<=5.6.0", "trl<=0.24.0")
+"""As its package pins what its loader imports. The web pages and torch for CUDA, which all of it brings, stay out."""
+
+
+def read_by(
+    folder: Path, packages: tuple[str, ...], script: str, *arguments: Path, alone: tuple[str, ...] = ()
+) -> object:
+    """What the script prints as JSON where `packages` are installed, and `alone` without what they need."""
     environment = {**os.environ, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
     python = folder / "bin" / "python"
     try:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=300)
-        [packages] = (folder / "lib").glob("python*/site-packages")
-        (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
-        subprocess.run([python, "-m", "pip", "install", "-q", package], check=True, capture_output=True, timeout=900)
+        _run(sys.executable, "-m", "venv", "--without-pip", folder)
+        [site] = (folder / "lib").glob("python*/site-packages")
+        (site / "ours.pth").write_text(sysconfig.get_path("purelib"))  # pip is there, too
+        for options, wanted in (("--no-deps", alone), ("-q", packages)):
+            if wanted:
+                _run(python, "-m", "pip", "install", options, *wanted)
     except (subprocess.SubprocessError, OSError, ValueError) as error:
-        pytest.skip(f"an environment with {package} could not be made: {error!s:.200}")
+        pytest.skip(f"an environment with {alone or packages} could not be made: {error!s:.200}")
     ran = subprocess.run(
         [python, "-c", script, *arguments], env=environment, capture_output=True, text=True, timeout=600
     )
@@ -57,12 +84,23 @@ def read_by(folder: Path, package: str, script: str, *arguments: Path) -> object
     return json.loads(ran.stdout.splitlines()[-1])
 
 
+def _run(*command: object) -> None:
+    subprocess.run([*map(str, command)], check=True, capture_output=True, timeout=900)
+
+
+def _turns_and_images(samples: Path) -> list[list[list[str]]]:
+    return [
+        [[turn["value"] for turn in sample["conversations"]], [f"images/{name}" for name in sample["images"]]]
+        for sample in json.loads(samples.read_text())
+    ]
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_datasets(tmp_path: Path) -> None:
     samples, images = write_samples(tmp_path)
     out = export("hf", samples, images, tmp_path / "out", max_samples_per_file=3)
-    read = read_by(tmp_path / "env", "datasets", DATASETS, out, tmp_path / "cache")
+    read = read_by(tmp_path / "env", ("datasets",), DATASETS, out, tmp_path / "cache")
     assert read == {
         sample["id"]: [turn["value"] for turn in sample["conversations"]] + [[32, 24]] * len(sample["images"])
         for sample in json.loads(samples.read_text())
@@ -75,7 +113,7 @@ def test_harbors_models(tmp_path: Path) -> None:
     whole(tmp_path / "ours")
     out = exported(tmp_path, tmp_path / "ours", "atif")
     expected = [len(json.loads(file.read_text())["steps"]) for file in sorted(out.rglob("trajectory.json"))]
-    assert read_by(tmp_path / "env", "atif", ATIF, out) == expected
+    assert read_by(tmp_path / "env", ("atif",), ATIF, out) == expected
 
 
 @pytest.mark.slow
@@ -85,5 +123,26 @@ def test_agentlabs_results(tmp_path: Path) -> None:
     write_trajectory(tmp_path / "ours", "Shop--3", num_steps=3)
     out = exported(tmp_path, tmp_path / "ours", "agentlab")
     actions = ["click('1')", "click('2')", "send_msg_to_user('blue')", None]
-    read = read_by(tmp_path / "env", "browsergym-experiments", BROWSERGYM, out)
+    read = read_by(tmp_path / "env", ("browsergym-experiments",), BROWSERGYM, out)
     assert read == [actions, ["Find a shoe."] * 4, 3, "elcano.Shop--3", 1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_llama_factory(tmp_path: Path) -> None:
+    """By what `get_dataset` reads and aligns files with, before a model's template tokenizes them."""
+    samples, images = write_samples(tmp_path)
+    out = export("llama_factory", samples, images, tmp_path / "out", name="mine")
+    needs = (*LLAMA_FACTORYS_LOADER, "av<=16.0.0", "omegaconf", "hf-transfer")
+    alone = ("llamafactory==0.9.5", "torchaudio==2.11.0")
+    read = read_by(tmp_path / "env", needs, LLAMA_FACTORY, out, tmp_path / "cache", alone=alone)
+    assert read == _turns_and_images(samples)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_ms_swift(tmp_path: Path) -> None:
+    samples, images = write_samples(tmp_path)
+    out = export("ms_swift", samples, images, tmp_path / "out")
+    read = read_by(tmp_path / "env", ("ms-swift==4.6.0",), MS_SWIFT, out, tmp_path / "cache")
+    assert read == _turns_and_images(samples)
