@@ -207,7 +207,11 @@ def measure(work: Path, config: Config) -> tuple[list[dict[str, Measured]], dict
     num_bytes, turns = write_tars(tars, config), []
     for _ in range(config.repeats):
         remove()
-        turn = {COPY: copy(tars, work / "copy"), MEMBERS: copy(tars, work / "copy", copy_members), IMPORT: run(*take_in)}
+        turn = {
+            COPY: copy(tars, work / "copy"),
+            MEMBERS: copy(tars, work / "copy", copy_members),
+            IMPORT: run(*take_in),
+        }
         turns.append({**turn, FILES: copy(images, work / "copy"), PACK: run(*pack)})
     before = file_digest(samples), file_digest(shards / "manifest.json")
     remove()
