@@ -38,7 +38,8 @@ data = DataArguments(dataset="mine", dataset_dir=sys.argv[1])
 training = Seq2SeqTrainingArguments(output_dir=sys.argv[2], use_cpu=True)
 rows = _get_merged_dataset(["mine"], ModelArguments("none", cache_dir=sys.argv[2]), data, training, "sft")
 turns = [[turn["content"] for turn in row["_prompt"] + row["_response"]] for row in rows]
-print(json.dumps([[one, [os.path.relpath(path, sys.argv[1]) for path in row["_images"]]] for one, row in zip(turns, rows)]))
+paths = [[os.path.relpath(path, sys.argv[1]) for path in row["_images"]] for row in rows]
+print(json.dumps(list(zip(turns, paths))))
 """
 MS_SWIFT = """
 import json, os, sys
