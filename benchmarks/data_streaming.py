@@ -5,8 +5,9 @@
 Others' webdataset tars of generated screenshots (PNGs of noise, every one different) go through import_data.py and
 convert_to_tar_data.py, each in a process of its own and in turns with three copies: of the tars, of their members by
 Python's tarfile, and of the images as files. Then both are killed when half of their files are written, and started
-again: the shards must be the same, byte for byte. The work takes four times the screenshots' bytes on disk. Every time ends when the disk has the bytes (`sync`). Seconds mean something where nothing
-else runs; CPU seconds, the system's on behalf of a process among them, nearly everywhere.
+again: the shards must be the same, byte for byte. The work takes four times the screenshots' bytes on disk. Every time
+ends when the disk has the bytes (`sync`). Seconds mean something where nothing else runs; CPU seconds, the system's on
+behalf of a process among them, nearly everywhere.
 """
 
 import dataclasses
