@@ -34,7 +34,7 @@ import json, os, sys
 os.environ["ROOT_IMAGE_DIR"], os.environ["MODELSCOPE_CACHE"] = sys.argv[1:]
 from swift.dataset import load_dataset
 rows, _ = load_dataset(os.path.join(sys.argv[1], "train.jsonl"), strict=True)
-paths = [[os.path.relpath(image["path"], sys.argv[1]) for image in row["images"]] for row in rows]
+paths = [[image["path"] for image in row["images"]] for row in rows]
 print(json.dumps([[[turn["content"] for turn in row["messages"]], path] for row, path in zip(rows, paths)]))
 """
 BROWSERGYM = """
