@@ -3,10 +3,11 @@
     python -m benchmarks.data_streaming --num_steps 100000 --kilobytes 45 --work_dir /big/disk
 
 Others' webdataset tars of generated screenshots (PNGs of noise, every one different) go through import_data.py and
-convert_to_tar_data.py, each in a process of its own and in turns with the copies. Then both are killed when half of
-their files are written, and started again: the shards must be the same, byte for byte. The work takes four times the
-screenshots' bytes on disk. Every time ends when the disk has the bytes (`sync`). Seconds mean something where nothing
-else runs; CPU seconds, the system's on behalf of a process among them, nearly everywhere.
+convert_to_tar_data.py, each in a process of its own and in turns with three copies: of the tars, of their members by
+Python's tarfile, and of the images as files. Then both are killed when half of their files are written, and started
+again: the shards must be the same, byte for byte. The work takes four times the screenshots' bytes on disk. Every time
+ends when the disk has the bytes (`sync`). Seconds mean something where nothing else runs; CPU seconds, the system's on
+behalf of a process among them, nearly everywhere.
 """
 
 import dataclasses
@@ -19,6 +20,7 @@ import statistics
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zlib
@@ -94,15 +96,24 @@ def write_tars(folder: Path, config: Config) -> int:
     return num_bytes
 
 
-def copy(source: Path, target: Path) -> Measured:
-    """A plain copy in this process, which is removed."""
+def copy(source: Path, target: Path, how: Callable[[Path, Path], object] = shutil.copytree) -> Measured:
+    """A copy of a folder in this process, which is removed."""
     os.sync()
     begin, cpu = time.perf_counter(), time.process_time()
-    shutil.copytree(source, target)
+    how(source, target)
     os.sync()
     measured = Measured(time.perf_counter() - begin, time.process_time() - cpu)
     shutil.rmtree(target)
     return measured
+
+
+def copy_members(source: Path, target: Path) -> None:
+    """Tars to tars, a member at a time, by Python's own tarfile."""
+    target.mkdir()
+    for path in sorted(source.iterdir()):
+        with tarfile.open(path) as theirs, tarfile.open(target / path.name, "w") as ours:
+            for member in theirs:
+                ours.addfile(member, theirs.extractfile(member))
 
 
 def start(*command: object) -> subprocess.Popen[bytes]:
@@ -144,6 +155,7 @@ def killed(is_half: Callable[[], bool], *command: object) -> None:
 
 
 COPY, FILES = "copy of the tars", "copy of the images as files"
+MEMBERS = "copy of the tars by Python's tarfile, a member at a time"
 IMPORT, PACK = "import_data.py: tars to images and samples", "convert_to_tar_data.py: to shards"
 IMPORT_AGAIN, PACK_AGAIN = (
     "import_data.py, once more after a kill at half",
@@ -196,7 +208,11 @@ def measure(work: Path, config: Config) -> tuple[list[dict[str, Measured]], dict
     num_bytes, turns = write_tars(tars, config), []
     for _ in range(config.repeats):
         remove()
-        turn = {COPY: copy(tars, work / "copy"), IMPORT: run(*take_in)}
+        turn = {
+            COPY: copy(tars, work / "copy"),
+            MEMBERS: copy(tars, work / "copy", copy_members),
+            IMPORT: run(*take_in),
+        }
         turns.append({**turn, FILES: copy(images, work / "copy"), PACK: run(*pack)})
     before = file_digest(samples), file_digest(shards / "manifest.json")
     remove()

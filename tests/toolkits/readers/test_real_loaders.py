@@ -29,6 +29,14 @@ files = sorted(pathlib.Path(sys.argv[1]).rglob("trajectory.json"))
 read = [atif.Trajectory.model_validate_json(file.read_text()) for file in files]
 print(json.dumps([len(one.steps) for one in read]))
 """
+MS_SWIFT = """
+import json, os, sys
+os.environ["ROOT_IMAGE_DIR"], os.environ["MODELSCOPE_CACHE"] = sys.argv[1:]
+from swift.dataset import load_dataset
+rows, _ = load_dataset(os.path.join(sys.argv[1], "train.jsonl"), strict=True)
+paths = [[image["path"] for image in row["images"]] for row in rows]
+print(json.dumps([[[turn["content"] for turn in row["messages"]], path] for row, path in zip(rows, paths)]))
+"""
 BROWSERGYM = """
 import json, sys
 from browsergym.experiments.loop import yield_all_exp_results
@@ -44,10 +52,10 @@ def read_by(folder: Path, package: str, script: str, *arguments: Path) -> object
     environment = {**os.environ, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
     python = folder / "bin" / "python"
     try:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=300)
-        [packages] = (folder / "lib").glob("python*/site-packages")
-        (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
-        subprocess.run([python, "-m", "pip", "install", "-q", package], check=True, capture_output=True, timeout=900)
+        _run(sys.executable, "-m", "venv", "--without-pip", folder)
+        [site] = (folder / "lib").glob("python*/site-packages")
+        (site / "ours.pth").write_text(sysconfig.get_path("purelib"))  # pip is there, too
+        _run(python, "-m", "pip", "install", "-q", package)
     except (subprocess.SubprocessError, OSError, ValueError) as error:
         pytest.skip(f"an environment with {package} could not be made: {error!s:.200}")
     ran = subprocess.run(
@@ -55,6 +63,17 @@ def read_by(folder: Path, package: str, script: str, *arguments: Path) -> object
     )
     assert ran.returncode == 0, ran.stderr[-2000:]
     return json.loads(ran.stdout.splitlines()[-1])
+
+
+def _run(*command: object) -> None:
+    subprocess.run([*map(str, command)], check=True, capture_output=True, timeout=900)
+
+
+def _turns_and_images(samples: Path) -> list[list[list[str]]]:
+    return [
+        [[turn["value"] for turn in sample["conversations"]], [f"images/{name}" for name in sample["images"]]]
+        for sample in json.loads(samples.read_text())
+    ]
 
 
 @pytest.mark.slow
@@ -87,3 +106,12 @@ def test_agentlabs_results(tmp_path: Path) -> None:
     actions = ["click('1')", "click('2')", "send_msg_to_user('blue')", None]
     read = read_by(tmp_path / "env", "browsergym-experiments", BROWSERGYM, out)
     assert read == [actions, ["Find a shoe."] * 4, 3, "elcano.Shop--3", 1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_ms_swift(tmp_path: Path) -> None:
+    samples, images = write_samples(tmp_path)
+    out = export("ms_swift", samples, images, tmp_path / "out")
+    read = read_by(tmp_path / "env", "ms-swift==4.6.0", MS_SWIFT, out, tmp_path / "cache")
+    assert read == _turns_and_images(samples)

@@ -9,6 +9,7 @@ from pyarrow import parquet
 from common.errors import UserError
 from data.shards.shard import Sample
 from tests import tiny
+from tests.conftest import ROOT
 from tests.forked import run_command
 from tests.toolkits.interchange import shards
 from tests.toolkits.readers.test_tars_of_others import energon
@@ -48,13 +49,22 @@ def own(folder: Path, samples: list[Sample]) -> Path:
 
 
 @pytest.mark.slow
-def test_the_losses_are_equal_to_the_bit(megatron: Path, tmp_path: Path) -> None:
+@pytest.mark.timeout(1300)
+def test_train_and_score_take_them_as_they_are(megatron: Path, tmp_path: Path) -> None:
+    """The scripts, started as users start them: losses and log-probabilities are equal to the bit."""
     samples = [tiny.sample(index, num_steps=1 + index % 3) for index in range(12)]
-    losses = [
-        train("", made, megatron, tmp_path / name, tp=1, global_batch_size=4, train_iters=3, save_interval=3)
-        for name, made in (("a", foreign(tmp_path / "theirs", samples)), ("b", own(tmp_path / "ours", samples)))
-    ]
+    losses, scores, alone = [], [], {"OMP_NUM_THREADS": "1"}
+    for name, made in (("a", foreign(tmp_path / "theirs", samples)), ("b", own(tmp_path / "ours", samples))):
+        options = {"tp": 1, "global_batch_size": 4, "train_iters": 3, "save_interval": 3}
+        losses.append(train("", made, megatron, tmp_path / name, alone, **options))
+        output = tmp_path / f"{name}.scores.parquet"
+        flags = {"checkpoint": megatron, "dataset_path": made, "output": output, "pr": "fp32", "seq_len": 2048}
+        scoring = tiny.start_script(ROOT / "training" / "score.sh", {**flags, "token_logprobs": "true"}, **alone)
+        said, _ = scoring.communicate(timeout=600)
+        assert scoring.returncode == 0, said
+        scores.append(parquet.read_table(output).to_pylist())
     assert len(losses[0]) == 3 and losses[0] == losses[1]
+    assert len(scores[0]) == 12 and scores[0] == scores[1]
 
 
 def test_damaged_tars_end_the_launcher_with_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
