@@ -72,7 +72,7 @@ def make(seed: int = 0) -> Content:
         topic["minute"] = number * 60
     outings = [topic for topic in topics if topic["forum"] == "Outings"]
     for topic, (question, options) in zip(outings, POLLS.items(), strict=False):
-        topic["poll"] = {"question": question, "options": list(options)}
+        topic |= {"poll": {"question": question, "options": list(options)}, "locked": False}
     open_topics = [topic["subject"] for topic in topics if not topic["locked"]]
     waiting = [
         {"subject": subject, "poster": rng.choice(MEMBERS), "topic": topic, "text": rng.choice(_REPLIES)}

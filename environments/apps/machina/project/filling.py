@@ -4,11 +4,15 @@ import datetime
 
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from machina.apps.forum_permission.shortcuts import assign_perm
+from machina.apps.forum_permission.shortcuts import ALL_AUTHENTICATED_USERS, assign_perm
 from machina.core.db.models import get_model
 
 BEGUN = datetime.datetime(2025, 11, 3, 7, 30, tzinfo=datetime.UTC)
-MODERATES = (
+MEMBERS_MAY = (
+    *("can_see_forum", "can_read_forum", "can_start_new_topics", "can_reply_to_topics", "can_edit_own_posts"),
+    *("can_delete_own_posts", "can_post_without_approval", "can_vote_in_polls"),
+)
+MODERATORS_MAY = (
     *("can_approve_posts", "can_delete_posts", "can_lock_topics", "can_move_topics"),
     *("can_post_announcements", "can_post_stickies"),
 )
@@ -39,7 +43,9 @@ def fill(content):
     for topic in topics.values():
         topic.refresh_from_db()
         topic.update_trackers()
-    for right in MODERATES:
+    for right in MEMBERS_MAY:
+        assign_perm(right, ALL_AUTHENTICATED_USERS)
+    for right in MODERATORS_MAY:
         assign_perm(right, people[content["agent"]])
     call_command("rebuild_index", interactive=False, verbosity=0)
     return people[content["agent"]]
