@@ -48,20 +48,22 @@ def _machina() -> list[dict[str, Any]]:
     names = [name for category, forums in made.forums.items() for name in (category, *forums)]
     parents = {name: category for category, forums in made.forums.items() for name in forums}
     records = [{"kind": "forum", "name": n, "description": "", "parent": parents.get(n, "")} for n in names]
-    kept = {"enable_signature": 1, "username": "", "update_reason": ""}
+    kept = {"enable_signature": "yes", "username": "", "update_reason": ""}
     posts: list[dict[str, Any]] = []
     for number, topic in enumerate(made.topics, start=1):
         subject, poll = topic["subject"], topic.get("poll")
         about = {"subject": subject, "slug": subject.lower().replace(" ", "-"), "poster": topic["posts"][0]["poster"]}
-        state = {"type": 0, "status": "locked" if topic["locked"] else "open", "approved": 1}
+        state = {"type": 0, "status": "locked" if topic["locked"] else "open", "approved": "yes"}
         records.append({"kind": "topic", "id": number, **about, "forum": topic["forum"], **state})
         for place, post in enumerate(topic["posts"]):
-            posts.append({"topic": subject, "subject": f"Re: {subject}" if place else subject, "approved": 1, **post})
+            posts.append(
+                {"topic": subject, "subject": f"Re: {subject}" if place else subject, "approved": "yes", **post}
+            )
         if poll:
             asked = {"topic": subject, "question": poll["question"], "duration": "", "max_options": 1}
             records.append({"kind": "poll", **asked, "user_changes": 0, "hide_results": 0})
             records += [{"kind": "option", "question": poll["question"], "text": text} for text in poll["options"]]
-    posts += [{**post, "approved": 0} for post in made.waiting]
+    posts += [{**post, "approved": "no"} for post in made.waiting]
     records += [{"kind": "post", "id": number, **post, **kept} for number, post in enumerate(posts, start=1)]
     records += [{"kind": "subscription", "topic": topic, "member": machina.AGENT} for topic in made.subscribed]
     rights = {"is_staff": 0, "is_superuser": 0, "is_active": 1}

@@ -16,6 +16,11 @@ def _number(table: str) -> str:
     return f"CASE WHEN {table}.created < '{_BEGIN}' THEN {table}.id ELSE 'new' END"
 
 
+def _yes(column: str) -> str:
+    name = column.rpartition(".")[2]
+    return f"CASE WHEN {column} THEN 'yes' ELSE 'no' END AS {name}"
+
+
 def _user(column: str) -> str:
     return f"(SELECT username FROM auth_user WHERE auth_user.id = {column})"
 
@@ -26,11 +31,12 @@ _QUERIES = {
     "forum": "SELECT forum.name, forum.description, parent.name AS parent FROM forum_forum AS forum "
     "LEFT JOIN forum_forum AS parent ON parent.id = forum.parent_id ORDER BY forum.id",
     "topic": f"SELECT {_number('topic')} AS id, topic.subject, topic.slug, {_user('poster_id')} AS poster, "
-    "forum.name AS forum, topic.type, CASE topic.status WHEN 1 THEN 'locked' ELSE 'open' END AS status, approved "
+    "forum.name AS forum, topic.type, CASE topic.status WHEN 1 THEN 'locked' ELSE 'open' END AS status, "
+    f"{_yes('approved')} "
     f"FROM {_TOPIC} JOIN forum_forum AS forum ON forum.id = forum_id ORDER BY topic.id",
     "post": f"SELECT {_number('post')} AS id, topic.subject AS topic, {_user('post.poster_id')} AS poster, "
-    "post.subject, trim(replace(content, char(13), ''), char(10) || ' ') AS text, post.approved, enable_signature, "
-    f"username, update_reason FROM forum_conversation_post AS post {_OF_TOPIC} post.topic_id ORDER BY post.id",
+    "post.subject, trim(replace(content, char(13), ''), char(10) || ' ') AS text, "
+    f"{_yes('post.approved')}, {_yes('enable_signature')}, username, update_reason FROM forum_conversation_post AS post {_OF_TOPIC} post.topic_id ORDER BY post.id",
     "poll": "SELECT topic.subject AS topic, question, duration, max_options, user_changes, hide_results "
     f"FROM forum_polls_topicpoll AS poll {_OF_TOPIC} poll.topic_id ORDER BY poll.id",
     "option": "SELECT question, text FROM forum_polls_topicpolloption AS option "

@@ -29,7 +29,7 @@ def topics(state: State, locked: bool | None = None) -> list[Record]:
 
 def posts(state: State, topic: Record) -> list[Record]:
     """That can be seen in a topic, the oldest first."""
-    return [one for one in state.of("post") if one["topic"] == topic["subject"] and one["approved"]]
+    return [one for one in state.of("post") if one["topic"] == topic["subject"] and one["approved"] == "yes"]
 
 
 def _named(topic: Record, **more: str) -> dict[str, str]:
@@ -85,14 +85,14 @@ def open_author(state: State, rng: random.Random) -> Instance:
 
 def _post(topic: str, text: str, subject: str = "") -> Record:
     empty = {"username": "", "update_reason": ""}
-    written = {"subject": subject or f"Re: {topic}", "text": text, "approved": 1, "enable_signature": 1}
+    written = {"subject": subject or f"Re: {topic}", "text": text, "approved": "yes", "enable_signature": "yes"}
     return {"kind": "post", "id": "new", "topic": topic, "poster": AGENT, **written, **empty}
 
 
 def _begun(forum: str, subject: str, text: str, type: int = 0) -> list[Record]:
     """A new topic and its post."""
     about = {"subject": subject, "slug": _slug(subject), "poster": AGENT, "forum": forum, "type": type}
-    topic = {"kind": "topic", "id": "new", **about, "status": "open", "approved": 1}
+    topic = {"kind": "topic", "id": "new", **about, "status": "open", "approved": "yes"}
     return [topic, _post(subject, text, subject)]
 
 
@@ -170,8 +170,8 @@ def move_topic(state: State, rng: random.Random) -> Instance:
 
 
 def approve(state: State, rng: random.Random) -> Instance:
-    post = rng.choice([one for one in state.of("post") if not one["approved"]])
-    return Instance({"subject": post["subject"]}, leaves([{**post, "approved": 1}], [post]))
+    post = rng.choice([one for one in state.of("post") if one["approved"] == "no"])
+    return Instance({"subject": post["subject"]}, edits(post, approved="yes"))
 
 
 def _only(state: State, rng: random.Random, found: list[Record]) -> Record:
