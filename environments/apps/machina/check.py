@@ -36,7 +36,8 @@ _QUERIES = {
     f"FROM {_TOPIC} JOIN forum_forum AS forum ON forum.id = forum_id ORDER BY topic.id",
     "post": f"SELECT {_number('post')} AS id, topic.subject AS topic, {_user('post.poster_id')} AS poster, "
     "post.subject, trim(replace(content, char(13), ''), char(10) || ' ') AS text, "
-    f"{_yes('post.approved')}, {_yes('enable_signature')}, username, update_reason FROM forum_conversation_post AS post {_OF_TOPIC} post.topic_id ORDER BY post.id",
+    f"{_yes('post.approved')}, {_yes('enable_signature')}, username, update_reason "
+    f"FROM forum_conversation_post AS post {_OF_TOPIC} post.topic_id ORDER BY post.id",
     "poll": "SELECT topic.subject AS topic, question, duration, max_options, user_changes, hide_results "
     f"FROM forum_polls_topicpoll AS poll {_OF_TOPIC} poll.topic_id ORDER BY poll.id",
     "option": "SELECT question, text FROM forum_polls_topicpolloption AS option "
