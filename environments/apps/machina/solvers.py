@@ -43,7 +43,7 @@ def on_topic(subject: str, *rules: Rule) -> Rule:
 
 def find(subject: str) -> Rule:
     """Search for it, and choose it among what is found."""
-    nothing = when(lambda now: now.named(("cell",), r"No results\."), give_up("There is no such topic."))
+    nothing = when(lambda now: now.named(("LayoutTableCell",), r"No results\."), give_up("There is no such topic."))
     found = page("Search", click(re.escape(subject)), nothing)
     return first(when(lambda now: now.said(f"I should type '{subject}' into 'Search'"), found), search(subject))
 
