@@ -89,11 +89,12 @@ def _author(now: Situation) -> Move | None:
 
 
 def _newest(now: Situation) -> Move | None:
-    """Read to the end."""
+    """Read to the end, and remember whose posts were in view."""
     found = [name for name, *_ in _posts(now)]
+    newest = found[-1] if found else now.recalled(r"so far is by '(.+?)'")
     if "cannot be scrolled further down" not in now.told:
-        return Move("The newest post is at the end.", "Scroll [WINDOW]; down")
-    return Move(f"The last post is by '{found[-1]}'.", f"ANSWER; {found[-1]}") if found else scroll_up(now)
+        return Move(f"The last post so far is by '{newest}'.", "Scroll [WINDOW]; down")
+    return Move(f"The last post is by '{newest}'.", f"ANSWER; {newest}")
 
 
 def _forum_of(topic: str) -> Rule:
