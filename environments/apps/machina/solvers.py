@@ -73,14 +73,17 @@ def moderate(subject: str, what: str) -> Rule:
 
 
 def _posts(now: Situation) -> Iterator[tuple[str, Element, list[Element]]]:
-    """(writer, the link to the writer, the two links before it, by which one edits and deletes) of posts in view."""
+    """(writer, the link to the writer, the two links before it, by which one edits and deletes) of posts in view.
+
+    The link to a post itself shows below the pointer alone.
+    """
     links: list[Element] = []
     written = False
     for element in now.page.elements:
         if element.role == "link" and written:
             yield element.name, element, links[-2:]
         written = element.role == "StaticText" and element.name.strip() == "By:"
-        links += [element] if element.role == "link" else []
+        links += [element] if element.role == "link" and element.name != "¶" else []
 
 
 def _author(now: Situation) -> Move | None:
