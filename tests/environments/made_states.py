@@ -7,6 +7,7 @@ from environments.apps.fava import content as fava
 from environments.apps.fossil import content as fossil
 from environments.apps.hledger import check as hledger_check
 from environments.apps.hledger import content as hledger
+from environments.apps.machina import content as machina
 from environments.apps.mediawiki import content as mediawiki
 from environments.apps.oscar import content as oscar
 from environments.apps.roundup import content as roundup
@@ -39,6 +40,36 @@ def _fossil() -> list[dict[str, Any]]:
     records += [
         {"kind": "check-in", "user": one.user, "comment": one.comment, "release": one.release} for one in made.changes
     ]
+    return records
+
+
+def _machina() -> list[dict[str, Any]]:
+    made = machina.make()
+    names = [name for category, forums in made.forums.items() for name in (category, *forums)]
+    parents = {name: category for category, forums in made.forums.items() for name in forums}
+    records = [{"kind": "forum", "name": n, "description": "", "parent": parents.get(n, "")} for n in names]
+    kept = {"enable_signature": "yes", "username": "", "update_reason": ""}
+    posts: list[dict[str, Any]] = []
+    for number, topic in enumerate(made.topics, start=1):
+        subject, poll = topic["subject"], topic.get("poll")
+        about = {"subject": subject, "slug": subject.lower().replace(" ", "-"), "poster": topic["posts"][0]["poster"]}
+        state = {"type": 0, "status": "locked" if topic["locked"] else "open", "approved": "yes"}
+        records.append({"kind": "topic", "id": number, **about, "forum": topic["forum"], **state})
+        for place, post in enumerate(topic["posts"]):
+            posts.append(
+                {"topic": subject, "subject": f"Re: {subject}" if place else subject, "approved": "yes", **post}
+            )
+        if poll:
+            asked = {"topic": subject, "question": poll["question"], "duration": "", "max_options": 1}
+            records.append({"kind": "poll", **asked, "user_changes": 0, "hide_results": 0})
+            records += [{"kind": "option", "question": poll["question"], "text": text} for text in poll["options"]]
+    posts += [{**post, "approved": "no"} for post in made.waiting]
+    records += [{"kind": "post", "id": number, **post, **kept} for number, post in enumerate(posts, start=1)]
+    records += [{"kind": "subscription", "topic": topic, "member": machina.AGENT} for topic in made.subscribed]
+    rights = {"is_staff": 0, "is_superuser": 0, "is_active": 1}
+    for number, name in enumerate(made.members, start=1):
+        about = {"id": number, "name": name, "signature": made.signatures.get(name, ""), "avatar": "", "email": ""}
+        records.append({"kind": "member", **about, **rights})
     return records
 
 
@@ -103,6 +134,7 @@ MADE_STATES = {
     "fava": fava_check.parse(fava.written(fava.make())),
     "fossil": _fossil(),
     "hledger": hledger_check.parse(hledger.written(hledger.make())),
+    "machina": _machina(),
     "mediawiki": _mediawiki(),
     "oscar": _oscar(),
     "roundup": _roundup(),

@@ -38,3 +38,16 @@ LANGUAGE_CODE, LANGUAGES = "en-gb", (("en-gb", "English"),)
 TIME_ZONE, USE_TZ = "UTC", True
 ROOT_URLCONF = "project.urls"
 SITE_ID = 1
+
+MIDDLEWARE = (
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+)
+CONTEXT_PROCESSORS = (
+    *("django.template.context_processors.request", "django.contrib.auth.context_processors.auth"),
+    *("django.template.context_processors.i18n", "django.contrib.messages.context_processors.messages"),
+)
+SEARCH_INDEX = {"default": {"ENGINE": "haystack.backends.whoosh_backend.WhooshEngine", "PATH": str(STATE / "search")}}

@@ -230,13 +230,22 @@ def _ship_to(person: str) -> Rule:
 
 
 def _check_out(person: str) -> Rule:
+    """Where the page after the order did not come in time, an empty basket says that there is an order."""
+    placed = when(lambda now: now.said("I should click 'Place order'."), _is_placed)
     return first(
         on("Order .*: confirmation", answer("done")),
+        placed,
         on(r"Shipping address \|", _ship_to(person), scroll),
         on(r"Payment details \|", click("Continue"), scroll),
         on(r"Order preview \|", click("Place order"), scroll),
         basket(click("Proceed to checkout")),
     )
+
+
+def _is_placed(now: Situation) -> Move | None:
+    if now.named(("button",), r"Submitting\W*"):
+        return Move("The next page did not come.", "Restart")
+    return on(r"All products \|", when(lambda now: now.named(("StaticText",), r"\W*0\.00\W*"), answer("done")))(now)
 
 
 def _order_again(number: str) -> Rule:

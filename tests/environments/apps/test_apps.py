@@ -322,6 +322,7 @@ def test_a_journal_is_compared_by_what_it_says(written: str, changed: bool) -> N
         ("mediawiki", "/index.php?title=Amber_palm&action=history", "/Amber palm?history"),
         ("mediawiki", "/index.php?title=Talk:Amber_palm&oldid=7&action=view", "/Talk:Amber palm?oldid=7"),
         ("oscar", "/catalogue/teal-quilt_7/?page=2", "/catalogue/teal-quilt_7"),
+        ("machina", "/forum/outings-7/topic/tasting-2/?post=9#9", "/forum/outings-7/topic/tasting-2"),
         ("fossil", "/wikiedit?name=Harbor+Aldvik", "/wikiedit/Harbor Aldvik"),
     ],
 )

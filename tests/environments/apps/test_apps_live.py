@@ -21,7 +21,7 @@ import environments
 from common.background import run_in_background
 from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import digest
-from environments.apps.django_project.lifecycle import DATABASE as SHOP
+from environments.apps.django_project.lifecycle import DATABASE as DJANGO
 from environments.apps.fava.start import LEDGER
 from environments.apps.fossil.start import REPOSITORY
 from environments.apps.hledger.start import JOURNAL
@@ -38,13 +38,14 @@ pytestmark = pytest.mark.slow
 DISTURBANCES = {
     "fossil": (REPOSITORY, "DELETE FROM ticket"),
     "mediawiki": (WIKI, "DELETE FROM watchlist"),
-    "oscar": (SHOP, "DELETE FROM wishlists_line"),
+    "machina": (DJANGO, "DELETE FROM forum_polls_topicpoll"),
+    "oscar": (DJANGO, "DELETE FROM wishlists_line"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
 FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
-TREES = dict.fromkeys(("fava", "fossil", "hledger", "oscar", "roundup_devel", "tiddlywiki"), "complete")
+TREES = dict.fromkeys(("fava", "fossil", "hledger", "machina", "oscar", "roundup_devel", "tiddlywiki"), "complete")
 """Which tree an expert reads, if not that of released models."""
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from common_settings import *  # noqa: F403 - as Django's settings are shared
-from common_settings import DATABASES, STATE  # noqa: F401
+from common_settings import CONTEXT_PROCESSORS, MIDDLEWARE, SEARCH_INDEX
 from oscar.defaults import *  # noqa: F403
 
 _OSCAR = (
@@ -25,18 +25,10 @@ INSTALLED_APPS = (
     *(f"oscar.apps.{name}Config" for name in _OSCAR),
     *("widget_tweaks", "haystack", "treebeard", "django_tables2", "sorl.thumbnail"),
 )
-MIDDLEWARE = (
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "oscar.apps.basket.middleware.BasketMiddleware",
-)
+MIDDLEWARE = (*MIDDLEWARE, "oscar.apps.basket.middleware.BasketMiddleware")
 AUTHENTICATION_BACKENDS = ("oscar.apps.customer.auth_backends.EmailBackend",)
 _PROCESSORS = (
-    *("django.template.context_processors.request", "django.contrib.auth.context_processors.auth"),
-    *("django.template.context_processors.i18n", "django.contrib.messages.context_processors.messages"),
+    *CONTEXT_PROCESSORS,
     *("oscar.apps.search.context_processors.search_form", "oscar.apps.checkout.context_processors.checkout"),
     "oscar.apps.communication.notifications.context_processors.notifications",
     "oscar.core.context_processors.metadata",
@@ -49,9 +41,7 @@ TEMPLATES = (
         "OPTIONS": {"context_processors": _PROCESSORS},
     },
 )
-HAYSTACK_CONNECTIONS = {
-    "default": {"ENGINE": "haystack.backends.whoosh_backend.WhooshEngine", "PATH": str(STATE / "search")}
-}
+HAYSTACK_CONNECTIONS = SEARCH_INDEX
 OSCAR_SHOP_NAME, OSCAR_SHOP_TAGLINE = "Driftwood", "for the home"
 OSCAR_DEFAULT_CURRENCY = "EUR"
 OSCAR_SEND_REGISTRATION_EMAIL = False

@@ -1,0 +1,1 @@
+"""django-machina: a board of forums with topics, replies, polls, subscriptions and moderators."""

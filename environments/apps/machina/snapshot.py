@@ -1,0 +1,5 @@
+"""Putting a running board back."""
+
+from environments.apps.django_project.lifecycle import restore
+
+__all__ = ["restore"]
