@@ -14,8 +14,9 @@ from typing import Any
 from common.errors import UserError
 from common.files import parse_json
 from common.shown.terminal import in_short
-from toolkits.readers.interchange.conversation import read_conversation
+from toolkits.readers.interchange.conversation import captioned, is_told, read_conversation
 from toolkits.readers.interchange.conversations_file import sample
+from toolkits.readers.interchange.image_fields import FIELDS, SURE, find_images, is_held
 from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.reading.addresses import keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
@@ -44,8 +45,8 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
         for number, row in enumerate(_rows(file), start=1):
             where = f"{file}: row {number}"
             entry = _entry(where, row, left_out)
-            told = read_conversation(where, entry, left_out)
-            if told:
+            told = entry and read_conversation(where, entry, left_out)
+            if entry and told:
                 yield from sample(where, entry.get("id"), f"{file.stem}--{number:07d}", told, image_dir, left_out)
     left_out.tell(path)
     keep_addresses(image_dir, left_out)
@@ -75,8 +76,8 @@ def _arrow_rows(file: Path) -> Iterator[dict[str, Any]]:
         raise UserError(f"{file}: not an Arrow file or a damaged one ({in_short(str(error))})") from None
 
 
-def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any]:
-    """A row as a record of a conversation; its nulls say nothing."""
+def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any] | None:
+    """A row as a record of a conversation; its nulls say nothing. None: its text is blank."""
     entry = {name: value for name, value in row.items() if value is not None}
     info = entry.get("extra_info")
     own = entry.pop(OWN, None)
@@ -88,31 +89,44 @@ def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any]
             entry |= parse_json(own)
         except (ValueError, TypeError):
             raise UserError(f"{where}: its column {OWN} is no JSON object") from None
-    if "images" not in entry and "image" not in entry:
-        named = [name for name, value in entry.items() if _is_image(value)]
-        entry["images"] = [one for name in named for one in _listed(entry.pop(name))]
-    caption = next((entry[name] for name in _CAPTIONS if isinstance(entry.get(name), str)), None)
+    _gather_images(entry, left_out)
     if isinstance(entry.get("texts"), list):
         pairs = [(text.get("user"), text.get("assistant")) for text in entry.pop("texts") if isinstance(text, dict)]
         entry["conversation"] = [{"human": asked, "assistant": told} for asked, told in pairs]
-    elif caption is not None and not {"messages", "conversations", "conversation", "prompt"} & entry.keys():
-        images = _listed(entry.pop("images", None) or entry.pop("image", None))
-        entry = {"id": entry.get("id"), "images": images, "query": "<image>" * len(images), "response": caption}
-    for name in [name for name, value in entry.items() if not _is_image(value) and not _is_json(value)]:
+    elif not is_told(entry):
+        caption = next((name for name in _CAPTIONS if isinstance(entry.get(name), str)), None)
+        field, images = find_images(entry)
+        if caption is not None and field:
+            if not entry[caption].strip():
+                left_out["rows whose text is blank"] += 1
+                return None
+            entry = captioned(entry, len(images), entry.pop(caption))
+    for name in [name for name, value in entry.items() if name not in SURE and not _is_json(value)]:
         left_out[f"{name} of rows, which JSON cannot hold"] += 1
         del entry[name]
     return entry
 
 
+def _gather_images(entry: dict[str, Any], left_out: LeftOut) -> None:
+    """The columns of images as `images`, unless there are such; of others than are meant nothing can be kept."""
+    held = [name for name, value in entry.items() if name not in SURE and is_held(value)]
+    if "images" not in entry and "image" not in entry:
+        meant = [name for name in FIELDS if name in held][:1] or held
+        if len(meant) > 1:
+            left_out.taken[f"{' and '.join(meant)} of rows, all as inputs"] += 1
+        entry["images"] = [one for name in meant for one in _listed(entry.pop(name))]
+        if not meant:
+            del entry["images"]
+        held = [name for name in held if name not in meant]
+    if "images" in entry and is_held(entry.get("image")):
+        held.append("image")
+    for name in held:
+        left_out[f"images of the column {name}, beside others"] += 1
+        del entry[name]
+
+
 def _listed(value: Any) -> list[Any]:
-    return [] if value is None else value if isinstance(value, list) else [value]
-
-
-def _is_image(value: Any) -> bool:
-    """As `datasets` stores one, or a list of them; or the bytes alone."""
-    if isinstance(value, list):
-        return bool(value) and all(map(_is_image, value))
-    return isinstance(value, bytes) or (isinstance(value, dict) and {"bytes", "path"} >= value.keys() and bool(value))
+    return value if isinstance(value, list) else [value]
 
 
 def _is_json(value: Any) -> bool:
