@@ -1,18 +1,19 @@
 """Data sets in rows, with their images in columns (bytes or paths), as samples: Hugging Face's, verl's, EasyR1's.
 
 Read are Parquet files, folders of them as the Hub has them, what `save_to_disk` wrote (`*.arrow`), and image folders
-(`metadata.jsonl` with `file_name`). Of a folder that has splits, those for validation and test are left out; give their
+(`metadata.jsonl` or `.csv` with `file_name`). Of a folder that has splits, those for validation and test are left out; give their
 files to have them. Source of the layouts: huggingface/datasets (`docs/source/image_dataset.mdx`, `features/image.py`),
 volcengine/verl `examples/data_preprocess/geo3k.py`, hiyouga/EasyR1 `verl/utils/dataset.py`; The Cauldron's `texts`.
 """
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import parse_json
+from common.files import parse_json, read_lines
 from common.shown.terminal import in_short
 from toolkits.readers.interchange.conversation import captioned, is_told, read_conversation
 from toolkits.readers.interchange.conversations_file import sample
@@ -36,13 +37,17 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
     """
     left_out, given = LeftOut(), [path]
     if path.is_dir():
-        given = [file for pattern in ("*.parquet", "*.arrow", "metadata.jsonl") for file in sorted(path.rglob(pattern))]
+        given = [
+            file
+            for pattern in ("*.parquet", "*.arrow", "metadata.jsonl", "metadata.csv")
+            for file in sorted(path.rglob(pattern))
+        ]
         given = [file for file in given if not file.name.startswith("cache-")]
         given = to_train_on(path, given, left_out)
     if not given:
-        raise UserError(f"{path}: no *.parquet, *.arrow or metadata.jsonl in this folder or below")
+        raise UserError(f"{path}: no *.parquet, *.arrow, metadata.jsonl or metadata.csv in this folder or below")
     for file in given:
-        for number, row in enumerate(_rows(file), start=1):
+        for number, row in enumerate(_rows(file, image_dir), start=1):
             where = f"{file}: row {number}"
             entry = _entry(where, row, left_out)
             told = entry and read_conversation(where, entry, left_out)
@@ -52,14 +57,26 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
     keep_addresses(image_dir, left_out)
 
 
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
+def _rows(file: Path, image_dir: Path) -> Iterator[dict[str, Any]]:
     if file.suffix == ".arrow":
         return _arrow_rows(file)
-    if file.suffix == ".jsonl":
-        return ({**row, "image": row.get("file_name")} for _, row in stream_objects(file))
+    if file.suffix in (".jsonl", ".csv"):
+        rows = (row for _, row in stream_objects(file)) if file.suffix == ".jsonl" else _csv_rows(file)
+        return ({**row, "image": _from(image_dir, file, row.get("file_name"))} for row in rows)
     from data.shards.parquet.parquet_file import iter_rows  # imported here, as below: pyarrow takes a second
 
     return iter_rows(file)
+
+
+def _csv_rows(file: Path) -> Iterator[dict[str, Any]]:
+    return iter(csv.DictReader(read_lines(file), restkey="more"))
+
+
+def _from(image_dir: Path, file: Path, name: Any) -> Any:
+    """An image's path from `image_dir`; it stands from the folder of the file that names it."""
+    if not isinstance(name, str) or not file.parent.is_relative_to(image_dir):
+        return name
+    return str(file.parent.relative_to(image_dir) / name)
 
 
 def _arrow_rows(file: Path) -> Iterator[dict[str, Any]]:

@@ -3,8 +3,8 @@
 Which members make a sample: webdataset_keys.py. An image is what begins as one, whatever its ending. A `json` member
 with turns, or with question and answer, is a conversation (conversation.py); else the text (`txt`, or `caption` in the
 json) is what is to be said to the images, and a sample whose text is blank is left out, and counted. What else a json
-has stays in the sample. Other members are left out, and counted by kind. In a folder of several tars keys count for each
-tar by itself.
+has stays in the sample. Other members are left out, and counted by kind. In a folder of several tars keys count for
+each tar by itself.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ from toolkits.readers.interchange.conversation import captioned, is_told, read_c
 from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.references import keep_image, names_told
 from toolkits.readers.reading.steps import record
 
@@ -156,6 +157,8 @@ def _sample(
             left_out.taken[f"members that end in {ending}, as further inputs"] += 1
     identifier = str(entry.get("id", key)).replace("/", "_")
     check_name(f"{where}: its id", identifier)
+    for image in told.images:
+        check_picture(f"{where}: {image.name}", _content(file, image))
     names = names_told(told.extra, len(told.images))
     return _Read(record(identifier, names, told.turns, told.extra), told.images)
 
