@@ -82,9 +82,7 @@ def main(config: Config) -> None:
     """Import, then say what was read."""
     for file in config.input_files:
         if is_address(file):
-            raise UserError(
-                f"--input_files {file}: an address, and nothing is fetched here; fetch it, and give the file"
-            )
+            raise UserError(f"--input_files {file}: an address; nothing is fetched here, so fetch it and give the file")
     for flag in ("save_json_file", "features", "candidates"):
         keep_inputs(f"--{flag}", getattr(config, flag), config.input_files)
     config = _with_format(config)

@@ -1,8 +1,8 @@
 """Data sets in rows, with their images in columns (bytes or paths), as samples: Hugging Face's, verl's, EasyR1's.
 
 Read are Parquet files, folders of them as the Hub has them, what `save_to_disk` wrote (`*.arrow`), and image folders
-(`metadata.jsonl` or `.csv` with `file_name`). Of a folder that has splits, those for validation and test are left out; give their
-files to have them. Source of the layouts: huggingface/datasets (`docs/source/image_dataset.mdx`, `features/image.py`),
+(`metadata.jsonl` or `.csv` with `file_name`). Of a folder that has splits, those for validation and test are
+left out; give their files to have them. Source of the layouts: huggingface/datasets (`docs/source/image_dataset.mdx`, `features/image.py`),
 volcengine/verl `examples/data_preprocess/geo3k.py`, hiyouga/EasyR1 `verl/utils/dataset.py`; The Cauldron's `texts`.
 """
 
@@ -26,6 +26,7 @@ from toolkits.readers.reading.stream import stream_objects
 OWN = "elcano"
 """A column of ours: what else a sample has, as JSON."""
 _CAPTIONS = ("text", "caption")
+_FILES = ("*.parquet", "*.arrow", "metadata.jsonl", "metadata.csv")
 _ROWS_AT_ONCE = 16
 
 
@@ -37,11 +38,7 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
     """
     left_out, given = LeftOut(), [path]
     if path.is_dir():
-        given = [
-            file
-            for pattern in ("*.parquet", "*.arrow", "metadata.jsonl", "metadata.csv")
-            for file in sorted(path.rglob(pattern))
-        ]
+        given = [file for pattern in _FILES for file in sorted(path.rglob(pattern))]
         given = [file for file in given if not file.name.startswith("cache-")]
         given = to_train_on(path, given, left_out)
     if not given:

@@ -32,7 +32,9 @@ def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
                 json.loads(first)
             except (ValueError, RecursionError):  # an object over many lines, or damaged
                 if _is_packed(path):
-                    raise UserError(f"{path}: neither JSON lines nor a list; unpack it (gunzip) and give what it holds")
+                    raise UserError(
+                        f"{path}: neither JSON lines nor a list; unpack it (gunzip) and give that"
+                    ) from None
                 yield from read_records(path)
                 return
             file.seek(0)
