@@ -140,7 +140,7 @@ def test_what_goes_out_changes_nothing_here(tmp_path: Path) -> None:
     )
     samples.write_text(samples.read_text().replace("<image>", "q"))
     for kind in ("hf", "ms_swift", "llava", "verl"):
-        with pytest.raises(UserError, match="sample a: holds .*NaN"):
+        with pytest.raises(UserError, match=r"sample a: holds .*NaN"):
             export(kind, samples, tmp_path / "images", tmp_path / f"nan-{kind}")
 
 
