@@ -2,12 +2,14 @@
 
 import contextlib
 import dataclasses
+import errno
 import os
 import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from types import TracebackType
 from typing import TypeVar
 
 from common.errors import UserError
@@ -71,9 +73,21 @@ def guarded(main: Callable[[Argument], int | None], argument: Argument) -> int:
             raise
         return 128 + signal.SIGPIPE
     except Exception as error:
-        if full := full_disk_error(error):
-            return _refused(full)
+        if told := full_disk_error(error) or _wrong_place(error):
+            return _refused(told)
         raise
+
+
+_WRONG_PLACE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG}
+
+
+def _wrong_place(error: Exception) -> UserError | None:
+    """The line about a path that the system refuses, as it is read-only, a folder for a file or the reverse; None where
+    something else is wrong."""
+    if not isinstance(error, OSError) or error.errno not in _WRONG_PLACE or not error.filename:
+        return None
+    path = error.filename2 or error.filename  # of a copy the second is written
+    return UserError(f"{path}: {error.strerror}; name another path, or make this one usable")
 
 
 def _refused(error: UserError) -> int:
@@ -110,3 +124,12 @@ def check_installed(*packages: str) -> None:
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise UserError(f"No module named {missing[0]!r} in {sys.executable}; {way_out()}")
+
+
+def _quiet_when_interrupted(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Ctrl-C while a command still imports is no error of its own; Python then ends by that signal."""
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = _quiet_when_interrupted

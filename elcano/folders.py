@@ -16,7 +16,7 @@ _KINDS = (
     ("manifest.json", "a folder of shards: python toolkits/inspect_data.py --data {folder}"),
     ("task*/steps.jsonl", "a folder of trajectories: python collection/run.py --status {folder}"),
 )
-_CONVERTOR = "toolkits/model_checkpoints_convertor/hf2mg.sh"
+HF2MG = "toolkits/model_checkpoints_convertor/hf2mg.sh"
 
 
 def is_run(folder: Path) -> bool:
@@ -81,5 +81,5 @@ def _kind(folder: Path) -> str:
     with contextlib.suppress(OSError):  # it may not be read
         for pattern, said in _KINDS:
             if next(folder.glob(pattern), None):
-                return said.format(folder=folder, convertor=_CONVERTOR)
+                return said.format(folder=folder, convertor=HF2MG)
     return ""

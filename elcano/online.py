@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from collection.config.commands import PoolConfig
+from common.cli import parse
 from common.errors import UserError
 from common.files import read_object, write_atomic
 from common.options.flags import flags
@@ -22,10 +24,12 @@ from elcano.child import begin
 from elcano.console import console
 from elcano.executors.executor import Command, python
 from elcano.executors.local import end, last_words, wait_until_healthy
+from elcano.folders import HF2MG
 from elcano.recipe import load_value
 from server.config import ServerConfig
 
 _LOOK_S, _TELL_S = 1.0, 30.0
+_ANYWHERE = "http://127.0.0.1/predict"
 _YOUNG_S = 60.0
 """One that ends sooner was never at work."""
 _MOST_YOUNG = 4
@@ -49,10 +53,9 @@ class OnlineRecipe:
     training: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     serving: ServerConfig = dataclasses.field(default_factory=ServerConfig)
     trainer: tuple[str, ...] = ("bash", "training/train_online.sh")
-    """The trainer's command. It gets --run_dir, --api_localhost and, with `convertor`, --pretrain_checkpoint_path."""
-    convertor: str = ""
-    """Folder of toolkits/model_checkpoints_convertor whose hf2mg.sh makes the checkpoint that training begins with;
-    empty: the trainer needs none."""
+    """The trainer's command. It gets --run_dir, --api_localhost and, with `converts`, --pretrain_checkpoint_path."""
+    converts: bool = True
+    """Whether the trainer begins with a Megatron checkpoint, which is made of `policy`."""
 
 
 def load_online_recipe(path: Path) -> OnlineRecipe:
@@ -82,7 +85,7 @@ def run_online(recipe: OnlineRecipe, run_dir: Path) -> None:
         return Command(words, run_dir / "logs" / "pool.log")
 
     def trainer() -> Command:
-        checkpoint = {"pretrain_checkpoint_path": _megatron(run)} if recipe.convertor else {}
+        checkpoint = {"pretrain_checkpoint_path": _megatron(run)} if recipe.converts else {}
         words = python("", **where, **checkpoint, **recipe.training)[2:]
         return Command([*recipe.trainer, *words], run_dir / "logs" / "trainer.log")
 
@@ -155,6 +158,8 @@ class Program:
 
 def _prepare(recipe: OnlineRecipe, run: OnlineRun) -> None:
     """Version 0 of the weights, the tasks, and the checkpoint that training begins with, where they are not there."""
+    words = python("", run_dir=run.folder, api_localhost=_ANYWHERE, **recipe.collection)[2:]
+    parse(PoolConfig, words, program="the recipe's `collection`")  # a slip of the pen is told before a minute's work
     if not run.tasks.exists():
         if not recipe.tasks.is_file():
             raise UserError(f"{recipe.tasks}: no such task file")
@@ -164,13 +169,12 @@ def _prepare(recipe: OnlineRecipe, run: OnlineRun) -> None:
             raise UserError(f"{recipe.policy}: no such folder of weights for the recipe's `policy` to begin with")
         run.weights.mkdir(parents=True, exist_ok=True)
         run.version(0).symlink_to(recipe.policy.resolve())
-    if recipe.convertor and not _megatron(run).exists():
-        script = f"toolkits/model_checkpoints_convertor/{recipe.convertor}/hf2mg.sh"
-        words = ["bash", script, "--load_path", str(recipe.policy), "--save_path", str(_megatron(run))]
+    if recipe.converts and not _megatron(run).exists():
+        words = ["bash", HF2MG, "--load_path", str(recipe.policy), "--save_path", str(_megatron(run))]
         command = Command(words, run.folder / "logs" / "hf2mg.log")
         console.print(f"  [dim]$ {command.typed}[/dim]", soft_wrap=True)
         if begin(command, os.environ).wait():
-            raise UserError(f"{script}: {last_words(command.log)} (log: {command.log})")
+            raise UserError(f"{HF2MG}: {last_words(command.log)} (log: {command.log})")
 
 
 def _megatron(run: OnlineRun) -> Path:

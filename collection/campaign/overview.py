@@ -39,7 +39,7 @@ def _oddities(task: Task) -> list[str]:
         oddities.append("names a date (toolkits/shift_dates.py brings dates up to date)")
     if "\n" in task.ques:
         oddities.append("has several lines")
-    if urlsplit(task.web).scheme not in ("http", "https"):
+    if urlsplit(task.web).scheme not in ("http", "https", "android"):
         oddities.append("starts at no web address")
     if re.search(r"__[A-Z_]+__", task.web):
         oddities.append("has a placeholder for an address (environments/webarena/generate_test_data.py)")

@@ -56,7 +56,11 @@ async def _attached(config: DeviceConfig, adb: Adb) -> list[Host]:
     serials = config.devices or [serial for serial, state in (await adb.devices()).items() if state == "device"]
     if not serials:
         raise UserError("adb knows no device that can be used; attach one, or give --devices or --avd")
-    return [Attached(adb, serial) for serial in dict.fromkeys(serials)]
+    hosts: list[Host] = [Attached(adb, serial) for serial in dict.fromkeys(serials)]
+    answers = await asyncio.gather(*(host.ready() for host in hosts), return_exceptions=True)
+    if all(isinstance(answer, DeviceError) for answer in answers):  # one that answers is enough to begin with
+        raise UserError(f"none of the devices can be used: {'; '.join(map(str, answers))}")
+    return hosts
 
 
 @dataclass

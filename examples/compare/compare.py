@@ -13,6 +13,10 @@ goes on from seed-<n>/webrl, with 75 tasks if that many evolve.
 
     python examples/compare/compare.py --algorithms digiq digiq-awr digiq-pg digiq-monte_carlo
     python examples/compare/compare.py --algorithms webrl-curriculum webrl-fixed webrl-no_window
+
+On the phone in Chromium, from the policy that examples/digirl/phone_warm_start.py made:
+
+    POLICY=runs/phone/warm_start/IL/policy python examples/compare/compare.py --world touch --output_dir runs/on-phone
 """
 
 import dataclasses
@@ -20,7 +24,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from common import cli
 from common.defaults import EXPLORATION_TASKS, TEST_TASKS
@@ -34,12 +38,15 @@ from data.trajectory import list_trajectories
 from elcano.console import console
 from elcano.executors.executor import Executor, load_executor
 from elcano.folders import working_in
-from elcano.recipe import Recipe, Round, load_recipe, remember_recipe
+from elcano.recipe import Recipe, Round, load_recipe, load_value, remember_recipe
 from elcano.report import Result, mean_of, said, write_report
 from elcano.rounds import Stages, run_rounds
 from elcano.stages.stage import Logbook
 
 EXAMPLES = Path(__file__).resolve().parent.parent
+PHONE = EXAMPLES / "digirl" / "phone_warm_start.py"
+EXPLORED = (EXPLORATION_TASKS, EXPLORATION_TASKS.with_name("optim-2.jsonl"))
+TESTED = (TEST_TASKS, TEST_TASKS.with_name("test-2.jsonl"))
 ALGORITHMS = ("sft", "filtered_bc", "pae", "digirl", "webrl", "digiq", "grpo")
 BEFORE, AFTER, SECOND, ROLLOUTS = "start", "learned", "second", "rollouts"
 DRAWN, CRITIC = ("candidates", "representation"), ("critic", "critic_folds", "critic_iters", "critic_training")
@@ -96,10 +103,12 @@ class Config(Checked):
     """Folders of examples/, and sft, which imitates every rollout."""
     seeds: tuple[int, ...] = (1, 2, 3)
     """Of exploration and of training."""
-    tasks: tuple[Path, ...] = (EXPLORATION_TASKS, EXPLORATION_TASKS.with_name("optim-2.jsonl"))
-    """What is explored, three tries each."""
-    test_tasks: tuple[Path, ...] = (TEST_TASKS, TEST_TASKS.with_name("test-2.jsonl"))
-    """What every policy is tested on."""
+    world: Literal["sites", "touch"] = "sites"
+    """The embedded websites or the phone."""
+    tasks: tuple[Path, ...] = ()
+    """What is explored, three tries each. None: 150 tasks of the websites, 200 of the phone."""
+    test_tasks: tuple[Path, ...] = ()
+    """What every policy is tested on. None: the world's."""
     num_test_tasks: Annotated[int, at_least(1)] | None = None
     """Only so many of them; none: all."""
 
@@ -122,7 +131,13 @@ def plan(config: Config, name: str, seed: int) -> Recipe:
     if variant.of not in ALGORITHMS and not (EXAMPLES / variant.of / "recipe.py").exists():
         raise UserError(f"--algorithms {name}: there are {', '.join((*ALGORITHMS, *list(VARIANTS)[1:]))}")
     own = load_recipe(EXAMPLES / variant.of / "recipe.py")
-    first = {"name": AFTER, "tasks": config.tasks, "buffer": False, "proposals": None}
+    exploration = load_recipe(EXAMPLES / "grpo" / "recipe.py").exploration
+    own = dataclasses.replace(own, exploration=dataclasses.replace(exploration, max_rerun_times=3, seed=seed))
+    tasks, test_tasks = EXPLORED, TESTED
+    if config.world == "touch":
+        own = load_value(PHONE, "on_phone", Recipe, web=own)
+        tasks, test_tasks = (load_value(PHONE, "explored", Path, count=25),), own.test_tasks
+    first = {"name": AFTER, "tasks": config.tasks or tasks, "buffer": False, "proposals": None}
     rounds = [dataclasses.replace(own.rounds[0], **first)]
     rounds += [dataclasses.replace(round, name=SECOND) for round in own.rounds[1 : variant.phases]]
     trainings = [own.training_of(round) for round in rounds]
@@ -131,14 +146,12 @@ def plan(config: Config, name: str, seed: int) -> Recipe:
         for round, training in zip(rounds, trainings, strict=True)
     ]
     rounds[-1] = changed(rounds[-1], variant)
-    exploration = dataclasses.replace(load_recipe(EXAMPLES / "grpo" / "recipe.py").exploration, max_rerun_times=3)
     planned = dataclasses.replace(
         own,
         name=name,
-        test_tasks=config.test_tasks,
+        test_tasks=config.test_tasks or test_tasks,
         num_test_tasks=config.num_test_tasks,
         rounds=rounds,
-        exploration=dataclasses.replace(exploration, seed=seed),
         overlap=False,  # a test or an exploration is taken over from another run
     )
     planned.check_files()

@@ -21,15 +21,9 @@ WARM_START = ROOT / "runs" / "phone" / "warm_start" / "IL" / "policy"
 def recipe() -> Recipe:
     """The web's recipe with the phone's tasks and actions."""
     os.environ.setdefault("POLICY", str(WARM_START))
-    web, phone = load_recipe(ROOT / "examples" / "digiq" / "recipe.py"), load_recipe(PHONE)
-    tries = ("max_rerun_times", "all_tries", "temperature", "seed")
-    return dataclasses.replace(
-        phone,
-        name="phone-digiq",
-        starting_policy=web.starting_policy,
-        exploration=dataclasses.replace(phone.exploration, **{name: getattr(web.exploration, name) for name in tries}),
-        rounds=[dataclasses.replace(web.rounds[0], **_learned())],
-    )
+    web = load_recipe(ROOT / "examples" / "digiq" / "recipe.py")
+    learning = dataclasses.replace(web, name="phone-digiq", rounds=[dataclasses.replace(web.rounds[0], **_learned())])
+    return load_value(PHONE, "on_phone", Recipe, web=learning)
 
 
 def _learned() -> dict[str, object]:

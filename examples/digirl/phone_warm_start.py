@@ -23,25 +23,37 @@ from environments.touch.make_tasks import make_tasks
 SHORT = "clock-switch clock-delete notes-read notes-delete mail-read mail-star mail-archive calendar-delete"
 """Families of level 1 whose tasks take three to six steps."""
 PHONE = {"env": "touch", "action_space": "appagent", "max_iter": 10, "num_sessions": 8}
+SCREENS = {"seq_len": 4096}
+"""Of a training: a phone's tree is long."""
 
 
 def recipe() -> Recipe:
     """One round of imitation; its Megatron checkpoint is what train_online.sh begins with."""
     whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
-    training = dataclasses.replace(whole.training, seq_len=4096)
+    rounds = [Round("IL", tasks("train", _number("NUM_DEMONSTRATIONS", 20)), agent="teacher")]
+    return dataclasses.replace(on_phone(dataclasses.replace(whole, rounds=rounds)), name="phone-warm-start")
+
+
+def on_phone(web: Recipe) -> Recipe:
+    """A recipe of the embedded websites, rounds and all, with the phone's actions and test tasks."""
     return dataclasses.replace(
-        whole,
-        name="phone-warm-start",
+        web,
         test_tasks=tasks("test", 13),
         num_test_tasks=_number("NUM_TEST_TASKS", 0) or None,
-        rounds=[Round("IL", tasks("train", _number("NUM_DEMONSTRATIONS", 20)), agent="teacher")],
+        rounds=[_of_screens(round) for round in web.rounds],
         embedded_sites=False,
-        teacher=dataclasses.replace(whole.teacher, **PHONE),
-        exploration=dataclasses.replace(whole.exploration, **PHONE),
-        testing=dataclasses.replace(whole.testing, **PHONE),
-        training=training,
+        teacher=dataclasses.replace(web.teacher, **PHONE),
+        exploration=dataclasses.replace(web.exploration, **PHONE),
+        testing=dataclasses.replace(web.testing, **PHONE),
+        training=dataclasses.replace(web.training, **SCREENS),
         reference=None,
     )
+
+
+def _of_screens(round: Round) -> Round:
+    trainings = {"training": round.training, "representation": round.representation}
+    made = {name: dataclasses.replace(training, **SCREENS) for name, training in trainings.items() if training}
+    return dataclasses.replace(round, **made)
 
 
 def explored(count: int = 100) -> Path:

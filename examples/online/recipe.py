@@ -35,11 +35,11 @@ LEARNING: dict[str, dict[str, Any]] = {
 
 def online() -> OnlineRecipe:
     """Filtered BC; ALGORITHM in the environment for another one. SEED: of the rollouts and of the trainer. MAX_LAG=0:
-    nobody browses on while the trainer learns."""
+    nobody browses on while the trainer learns. TASKS: another task file."""
     return made(
         os.environ.get("ALGORITHM") or "filtered_bc",
         Path(os.environ.get("WARM_START") or "runs/online/warm_start/IL/policy"),
-        EXPLORATION_TASKS,
+        Path(os.environ.get("TASKS") or EXPLORATION_TASKS),
         int(os.environ.get("SEED") or 0),
         int(os.environ.get("MAX_LAG") or 2),
     )
@@ -57,7 +57,6 @@ def made(name: str, policy: Path, tasks: Path, seed: int = 0, max_lag: int = 2) 
     groups = {"group_size": 6, "groups_per_step": 4} if name == "filtered_bc" else _GROUPS
     return OnlineRecipe(
         policy=policy.resolve(),
-        convertor="idefics2",
         tasks=tasks,
         serving=ServerConfig(max_new_tokens=128),
         collection={

@@ -3,6 +3,7 @@
     NUM_DEMONSTRATIONS=150 elcano run examples/online/warm_start.py --output_dir runs/online/warm_start
 
 Few demonstrations on purpose: a policy that imitated to the end varies too little to find out anything.
+POLICY names the Hugging Face folder of another policy to begin with, of any family.
 """
 
 import dataclasses
@@ -20,7 +21,9 @@ def recipe() -> Recipe:
     """One round of imitation; its Megatron checkpoint is what train_online.sh begins with."""
     whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
     rounds = [Round("IL", _first(_number()), agent="teacher")]
-    return dataclasses.replace(whole, name="online-warm-start", rounds=rounds, num_test_tasks=15, reference=None)
+    policy = Path(os.environ.get("POLICY") or whole.starting_policy).resolve()
+    whole = dataclasses.replace(whole, starting_policy=policy, num_test_tasks=15, reference=None)
+    return dataclasses.replace(whole, name="online-warm-start", rounds=rounds)
 
 
 def _number() -> int:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,29 @@ def test_commands_end_with_one_line_and_code_2() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: inspect_data.py: --data must be given; --dta x: no such option\n"
+
+
+def test_a_path_that_cannot_be_is_told_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    for write, why in (
+        (tmp_path.write_text, "Is a directory"),
+        ((tmp_path / "file" / "below").write_text, "Not a directory"),
+        ((tmp_path / ("n" * 300)).write_text, "File name too long"),
+    ):
+        assert guarded(write, "content") == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith("error: ") and why in line and str(tmp_path) in line
+    with pytest.raises(FileNotFoundError):  # the traceback of a slip of ours stays
+        guarded(lambda path: path.read_text(), tmp_path / "nothing")
+
+
+def test_ctrl_c_while_a_command_imports_is_no_traceback() -> None:
+    words = [sys.executable, "-c", "import common.cli, time; print('.', flush=True); time.sleep(60)"]
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert said == b"" and process.returncode == -signal.SIGINT
 
 
 @pytest.mark.parametrize("words", [["collection/run.py", "--help"], ["server/hf_online_server.py", "--help"]], ids=str)

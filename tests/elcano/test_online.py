@@ -10,10 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from common.defaults import STARTING_POLICY, TEST_TASKS
 from common.errors import UserError
 from data.online_run import OnlineRun, read_fates, read_group
 from elcano.executors.executor import Command
-from elcano.online import Program
+from elcano.online import OnlineRecipe, Program, run_online
 from tests.conftest import ROOT
 from tests.waiting import wait_until
 
@@ -29,6 +30,7 @@ def online():
         tasks=Path("{tasks}"),
         collection=dict(group_size=1, groups_per_step=2, max_lag=1, max_iter=2, num_sessions=2, seed=0),
         training=dict(groups_per_step=2, num_versions=5),
+        converts=False,
         trainer=(sys.executable, "-m", "tests.elcano.copying_trainer"),
     )
 """
@@ -60,6 +62,13 @@ def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
     program.start()
     with pytest.raises(UserError, match="the trainer: TP=8 is too much"):
         wait_until(program.look, timeout_s=60)
+
+
+def test_a_slip_in_a_recipe_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    recipe = OnlineRecipe(policy=STARTING_POLICY, tasks=TEST_TASKS, collection={"temprature": 0.8})
+    with pytest.raises(UserError, match="the recipe's `collection`: --temprature: no such option; the nearest"):
+        run_online(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_a_pool_gives_up_on_later_may_be_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_algorithms_differ_in_how_they_learn_and_seeds_in_their_rollouts(compare
     first = plans["sft"]
     for name, recipe in plans.items():
         [round] = recipe.rounds
-        assert (round.tasks, recipe.exploration, recipe.testing) == (config.tasks, first.exploration, first.testing)
+        assert (round.tasks, recipe.exploration, recipe.testing) == (compare.EXPLORED, first.exploration, first.testing)
         assert recipe.exploration.top_k == 0 and recipe.exploration.max_rerun_times == 3 and not round.buffer
         assert recipe.training_of(round).algorithm == ("filtered_bc" if name == "sft" else name)
     assert plans["digiq"].rounds[0].candidates and plans["webrl"].rounds[0].critic == "monte_carlo"
@@ -46,6 +46,16 @@ def test_algorithms_differ_in_how_they_learn_and_seeds_in_their_rollouts(compare
     for name in ("seeds", "algorithms"):
         with pytest.raises(UserError, match=f"--{name}: give at least one"):
             compare.main(dataclasses.replace(config, **{name: ()}))
+
+
+def test_on_the_phone_the_same_is_done_there(compare) -> None:
+    recipe = compare.plan(compare.Config(world="touch"), "digiq", 1)
+    [round] = recipe.rounds
+    for browsing in (recipe.exploration, recipe.testing):
+        assert (browsing.env, browsing.action_space) == ("touch", "appagent") and not recipe.embedded_sites
+    assert {round.training.seq_len, round.representation.seq_len} == {4096}
+    tasks, tests = read_tasks(round.tasks[0]), read_tasks(recipe.test_tasks)
+    assert (len(tasks), len(tests)) == (200, 104) and not {task.id for task in tasks} & {task.id for task in tests}
 
 
 def test_ablations_change_one_thing(compare) -> None:

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from transformers import (
 from transformers.models.blip.image_processing_blip import BlipImageProcessor
 
 from common.errors import UserError
+from data.trajectory import read_trajectory
 from server.autoui.model import AutoUI
 from server.autoui.protocol import create_app
 
@@ -133,6 +135,21 @@ def test_it_says_what_digirls_code_would_say(model: AutoUI) -> None:
         assert greedy[0] == greedy[1]
         assert client.get("/health").json()["status"] == "ok"
     assert not torch.allclose(mixed(model, "red"), mixed(model, "white"))  # it looks
+
+
+@pytest.mark.slow
+def test_the_collector_asks_it_as_the_page_on_phones_says(spawn, vision: Path, tmp_path: Path) -> None:
+    write_policy(tmp_path / "policy", is_pickled=False)
+    words = ("-m", "server.autoui", "--policy", tmp_path / "policy", "--vision", vision, "--port", 0)
+    server = spawn(*words, "--max_new_tokens", 12, stdout=subprocess.PIPE)
+    url = server.stdout.readline().split(" on ")[1].strip()
+    words = ("collection/run.py", "--env", "touch", "--env_tasks", "clock-switch", "--action_space", "autoui")
+    run = spawn(*words, "--headless", "--max_iter", 2, "--api_localhost", f"{url}/predict", "--output_dir", tmp_path)
+    assert run.wait(120) == 0
+    trajectory = read_trajectory(tmp_path / "tasktouch.clock-switch--0")
+    assert [bool(step.reply) for step in trajectory.steps] == [True, True]  # random weights say something
+    server.terminate()
+    assert server.wait(20) == 0
 
 
 def test_what_it_cannot_read_is_refused_in_a_line(model: AutoUI, vision: Path, tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from environments.android import devices as devices_module
 from environments.android.adb import Adb, Output
 from environments.android.config import DeviceConfig
 from environments.android.device import HELD, LOCK, TAKEN, AndroidDevice
-from environments.android.devices import opened_devices
+from environments.android.devices import Devices, opened_devices
+from environments.android.hosts import Attached
 from environments.faults import DeviceError, PageError
 from environments.touch.screen import Element
 from tests.conftest import ROOT
@@ -233,13 +234,20 @@ def test_a_device_that_dies_is_a_fault_and_comes_back(is_back_at_once: bool, adb
 def test_a_run_without_any_device_left_says_so(adb_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices_module, "RETRY_S", 0.01)
 
-    async def go() -> None:
-        async with opened(DeviceConfig((f"127.0.0.1:{free_port()}",), adb_server)) as take:
-            for _ in range(2):
-                with pytest.raises(DeviceError, match="no device is left"):
-                    await take()
+    config = DeviceConfig((f"127.0.0.1:{free_port()}",), adb_server)
+
+    async def go() -> None:  # once they have begun
+        host, port = adb_server.split(":")
+        adb = Adb(host, int(port))
+        devices = Devices(adb, [Attached(adb, config.devices[0])], config)
+        for _ in range(2):
+            with pytest.raises(DeviceError, match="no device is left"):
+                await devices.take()
+        await devices.close()
 
     asyncio.run(go())
+    with pytest.raises(UserError, match="none of the devices can be used"):
+        asyncio.run(opened_devices(config, 1).__aenter__())
     with pytest.raises(UserError, match="attach one"):
         asyncio.run(opened_devices(DeviceConfig(adb_server=adb_server), 1).__aenter__())
 
@@ -275,7 +283,8 @@ def test_a_lock_says_whether_another_has_it_or_there_is_none(tmp_path: Path) -> 
 CLIENT = """
 import asyncio, sys
 from environments.android.config import DeviceConfig
-from environments.android.devices import opened_devices
+from environments.android.devices import Devices, opened_devices
+from environments.android.hosts import Attached
 async def main():
     async with opened_devices(DeviceConfig((sys.argv[1],), sys.argv[2]), 1) as devices:
         lease = await devices.take()
