@@ -1,9 +1,10 @@
 """Data sets in rows, with their images in columns (bytes or paths), as samples: Hugging Face's, verl's, EasyR1's.
 
 Read are Parquet files, folders of them as the Hub has them, what `save_to_disk` wrote (`*.arrow`), and image folders
-(`metadata.jsonl` or `.csv` with `file_name`). Of a folder that has splits, those for validation and test are left
-out; give their files to have them. Source of the layouts: huggingface/datasets (`docs/source/image_dataset.mdx`,
-`features/image.py`), volcengine/verl `examples/data_preprocess/geo3k.py`, hiyouga/EasyR1 `verl/utils/dataset.py`; The Cauldron's `texts`.
+(`metadata.jsonl` or `.csv` with `file_name`). Of a folder that has splits, those for validation and test are left out;
+give their files to have them. Source of the layouts: huggingface/datasets (`docs/source/image_dataset.mdx`,
+`features/image.py`), volcengine/verl `examples/data_preprocess/geo3k.py`, hiyouga/EasyR1 `verl/utils/dataset.py`; The
+Cauldron's `texts`.
 """
 
 import csv
