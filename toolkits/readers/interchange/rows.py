@@ -48,7 +48,7 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
         for number, row in enumerate(_rows(file, image_dir), start=1):
             where = f"{file}: row {number}"
             entry = _entry(where, row, left_out)
-            told = entry and read_conversation(where, entry, left_out)
+            told = None if entry is None else read_conversation(where, entry, left_out)
             if entry and told:
                 yield from sample(where, entry.get("id"), f"{file.stem}--{number:07d}", told, image_dir, left_out)
     left_out.tell(path)
