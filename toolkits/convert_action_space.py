@@ -17,6 +17,7 @@ from pathlib import Path
 from common import cli
 from common.errors import UserError
 from common.files import read_json
+from common.inputs import keep_inputs
 from common.options.limits import Checked
 from common.shown.terminal import in_short
 from data.action_spaces import NUMBERS, action_space
@@ -46,6 +47,7 @@ class Config(Checked):
 
 def main(config: Config) -> None:
     """Rewrite, then say what became of them."""
+    keep_inputs("--output_dir", config.output_dir, [config.result_dir])
     target, fates = action_space(config.action_space), collections.Counter()
     folders = list_trajectories(config.result_dir)
     if not folders:

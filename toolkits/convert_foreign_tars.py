@@ -83,7 +83,8 @@ def _convert(folder: Path, shards: Path) -> MadeOf:
         num_samples = convert_to_tar_data.pack(convert_to_tar_data.Config(files, folders, str(shards)))["num_samples"]
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    made_of = MadeOf(found.kind, found.num_tars, num_samples, found.num_images, str(found.left_out))
+    told = str(found.left_out), found.left_out.words_of_taken()
+    made_of = MadeOf(found.kind, found.num_tars, num_samples, found.num_images, *told)
     made_of.write(shards)
     return made_of
 

@@ -34,11 +34,13 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
     sys.exit(run_path(str(Path(__file__).resolve().parents[1] / "common" / "not_installed.py"))["say"](missing))
 
 from common.errors import UserError
+from common.inputs import keep_inputs
 from data.action_spaces import action_space
 from toolkits.readers.detect import detect
 from toolkits.readers.formats import FORMATS, table
 from toolkits.readers.logs.digirl import read_digirl
 from toolkits.readers.logs.features import Kept, check_kept, write_candidates, write_features
+from toolkits.readers.reading.addresses import is_address
 from toolkits.readers.reading.folders import Tries
 from toolkits.readers.research.episode_folders import Losses, write_episode
 from toolkits.readers.research.episode_samples import episode_samples
@@ -78,6 +80,11 @@ class Config:
 
 def main(config: Config) -> None:
     """Import, then say what was read."""
+    for file in config.input_files:
+        if is_address(file):
+            raise UserError(f"--input_files {file}: an address; nothing is fetched here, so fetch it and give the file")
+    for flag in ("save_json_file", "features", "candidates"):
+        keep_inputs(f"--{flag}", getattr(config, flag), config.input_files)
     config = _with_format(config)
     if config.wanted and (config.format not in ("digirl", "digiq") or config.result_dir):
         flag = f"--{min(config.wanted)}"

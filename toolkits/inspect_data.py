@@ -20,6 +20,7 @@ from typing import Annotated, Any
 from common import cli
 from common.errors import UserError
 from common.files import write_json
+from common.inputs import keep_inputs
 from common.options.limits import Checked, at_least
 from common.shown.tables import Table, print_table
 from data.data_report import MARK
@@ -69,6 +70,8 @@ class Config(Checked):
 
 def main(config: Config) -> None:
     """Read all samples, print the report, draw the contact sheet."""
+    for flag in ("output", "contact_sheet"):
+        keep_inputs(f"--{flag}", getattr(config, flag), (*config.data, *config.against))
     sources = [_source(path, config.image_dir, config.format) for path in config.data]
     others = [_source(path, config.against_image_dir, "auto") for path in config.against]
     shards = [shard for source in sources for shard in _shards(source, config.verify)]

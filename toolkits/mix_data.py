@@ -24,6 +24,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 from common.errors import UserError
 from common.files import locked, read_json, write_json
 from common.full_disk import writing_to
+from common.inputs import keep_inputs
 from common.shown.tables import Table, print_table
 from data.shards.mix_file import Mix, MixSource, mix_digest, mix_of_shards, read_mix, shards_of_mix, state_of_mix
 from toolkits import convert_to_tar_data
@@ -51,6 +52,7 @@ class Config:
 def main(config: Config) -> None:
     """Choose, pack, and say what became of each source."""
     file = Path(config.mix)
+    keep_inputs("--save_dir", config.save_dir, [file])
     mix = read_mix(file)
     shards = Path(config.save_dir) if config.save_dir else shards_of_mix(file)
     state = state_of_mix(file, mix)

@@ -25,13 +25,15 @@ _NOTE = "made_of.json"
 
 @dataclasses.dataclass(frozen=True)
 class MadeOf:
-    """What shards were made of; the last that is written of them. `left_out`: counted by kind, in words."""
+    """What shards were made of; the last that is written of them. `left_out` and `taken` (for what nothing names):
+    counted by kind, in words."""
 
     kind: str
     num_tars: int
     num_samples: int
     num_images: int
     left_out: str
+    taken: str = ""
 
     def write(self, shards: Path) -> None:
         write_json(shards / _NOTE, dataclasses.asdict(self))
@@ -47,6 +49,7 @@ class MadeOf:
     def line(self, folder: Path, shards: Path) -> str:
         """For the user."""
         left_out = f"; left out: {self.left_out}" if self.left_out else ""
+        left_out += f"; taken in: {self.taken}" if self.taken else ""
         found = f"{self.num_samples} samples with {self.num_images} images in {self.num_tars} {self.kind} tars"
         return f"{folder}: {found}{left_out}; read as {shards}"
 

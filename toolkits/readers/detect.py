@@ -1,6 +1,7 @@
 """Which format a file or folder has, by looking at names and at the first record; nothing of it is run."""
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,17 @@ _FOLDERS: list[tuple[str, Callable[[Path], bool]]] = [
     ("agentlab", lambda folder: _has(folder, "summary_info.json") or _has(folder, "step_*.pkl.gz")),
     ("atif", lambda folder: _has(folder, "trajectory*.json")),
     ("llama_factory", lambda folder: _lists_files(folder / "dataset_info.json")),
-    ("hf", lambda folder: _has(folder, "*.parquet") or _has(folder, "*.arrow") or _has(folder, "metadata.jsonl")),
+    (
+        "hf",
+        lambda folder: (
+            _has(folder, "*.parquet")
+            or _has(folder, "*.arrow")
+            or any(_has(folder, f"metadata.{end}") for end in ("jsonl", "csv"))
+        ),
+    ),
     ("webdataset", lambda folder: any(_has(folder, f"*.{ending}") for ending in ("tar", "tgz", "tar.gz"))),
     ("adp", lambda folder: (folder / "trajectories.jsonl").is_file()),
+    ("messages", lambda folder: any(detect(file) == "messages" for file in islice(sorted(folder.glob("*.jsonl")), 1))),
 ]
 _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [
     ("atif", lambda record: text_of(record.get("schema_version")).startswith("ATIF")),
@@ -48,13 +57,15 @@ def detect(path: Path) -> str:
     """
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
+    if path.is_file() and not path.stat().st_size:
+        raise UserError(f"{path}: an empty file")
     if path.is_dir():
         found = set_of_folder(path) or next((name for name, looks in _FOLDERS if looks(path)), None)
     elif is_released(path):
         found = "openwebvoyager_tar"
     elif path.name == "dataset_info.json":
         found = "llama_factory"
-    elif path.suffix in (".json", ".jsonl"):
+    elif path.suffix in (".json", ".jsonl") or path.name.endswith((".json.gz", ".jsonl.gz")):
         _, first = next(iter(stream_records(path)), ("", {}))
         first = first if isinstance(first, dict) else {}
         found = set_of_record(first) or next((name for name, looks in _RECORDS if looks(first)), None)

@@ -73,8 +73,16 @@ def read_samples(files: Sequence[Path], folders: Sequence[Path], work_dir: Path 
 
 def encode_record(record: Record) -> bytes:
     """A record as it stands in a sample file, indented as published: `json.dumps(..., indent=2)`, whose encoder is slow
-    with an indent."""
-    return _indented(record, "  ").encode()
+    with an indent.
+
+    Raises:
+        UserError: it holds NaN, or what JSON has no word for.
+    """
+    try:
+        return _indented(record, "  ").encode()
+    except (ValueError, TypeError) as error:
+        what = "NaN or an infinite number" if isinstance(error, ValueError) else str(error)
+        raise UserError(f"sample {record.get('id')}: holds what is no JSON ({what})") from None
 
 
 def encode_once(where: str, records: Iterable[tuple[str, Record]]) -> Iterator[bytes]:
@@ -89,7 +97,10 @@ def encode_once(where: str, records: Iterable[tuple[str, Record]]) -> Iterator[b
         if record["id"] in known:
             raise UserError(f"{file}: sample {record['id']} occurs twice")
         known.add(record["id"])
-        yield encode_record(record)
+        try:
+            yield encode_record(record)
+        except UserError as error:
+            raise UserError(f"{file}: {error}") from None
     if not known:
         raise UserError(f"{where}: no samples")
 
@@ -118,7 +129,7 @@ def _indented(value: Any, margin: str) -> str:
         return "{\n" + ",\n".join(items) + f"\n{margin}}}"
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f"{inner}{_indented(item, inner)}" for item in value) + f"\n{margin}]"
-    return json.dumps(value)
+    return json.dumps(value, allow_nan=False)
 
 
 def check_record(where: str, record: Any) -> None:

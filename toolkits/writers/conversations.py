@@ -12,7 +12,6 @@ over them.
 """
 
 import base64
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ def write_llama_factory(samples: Iterator[ExportSample], out_dir: Path, options:
 def _write_lines(path: Path, samples: Iterator[ExportSample], render: Callable[[ExportSample], dict[str, Any]]) -> None:
     with open(path, "w", encoding="utf-8") as file:
         for sample in samples:
-            file.write(json.dumps(render(sample), ensure_ascii=False) + "\n")
+            file.write(sample.as_json(render(sample)) + "\n")
 
 
 def _as_messages(sample: ExportSample) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""How files come into an export: linked or copied; and how the whole of it appears, in one move."""
+"""How files come into an export, and how the whole of it appears, in one move."""
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,18 +10,13 @@ from common.full_disk import writing_to
 
 
 def place(source: Path | bytes, target: Path) -> None:
-    """A file, by a hard link where the disk allows; one that is there already has the same name for a reason."""
+    """A copy, so that neither changes with the other; one that is there already has the same name for a reason."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(source, bytes):
         target.write_bytes(source)
         return
-    with contextlib.suppress(FileExistsError):
-        try:
-            os.link(source, target)
-        except FileExistsError:
-            raise
-        except OSError:  # another file system, or one without hard links
-            shutil.copyfile(source, target)
+    if not target.exists():
+        shutil.copyfile(source, target)
 
 
 @contextlib.contextmanager

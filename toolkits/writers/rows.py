@@ -130,7 +130,12 @@ def _write(path: Path, schema: "pyarrow.Schema", rows: Iterator[dict[str, Any]])
 
 
 def _hf_row(sample: ExportSample) -> dict[str, Any]:
-    return {"id": sample.id, "images": _images(sample), "messages": sample.messages(), OWN: _as_json(sample.extra)}
+    return {
+        "id": sample.id,
+        "images": _images(sample),
+        "messages": sample.messages(),
+        OWN: sample.as_json(sample.extra),
+    }
 
 
 def _verl_row(number: int, sample: ExportSample, options: Options) -> dict[str, Any]:
@@ -145,7 +150,7 @@ def _verl_row(number: int, sample: ExportSample, options: Options) -> dict[str, 
             "index": number,
             "split": "train",
             "id": sample.id,
-            OWN: _as_json({**sample.extra, "id": sample.id}),
+            OWN: sample.as_json({**sample.extra, "id": sample.id}),
         },
     }
 
@@ -153,7 +158,3 @@ def _verl_row(number: int, sample: ExportSample, options: Options) -> dict[str, 
 def _images(sample: ExportSample) -> list[dict[str, Any]]:
     names = [name for name, _ in sample.images]
     return [{"bytes": content, "path": name} for name, content in zip(names, sample.contents(), strict=True)]
-
-
-def _as_json(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)

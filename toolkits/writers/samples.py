@@ -1,6 +1,7 @@
 """Samples on their way out: one by one from sample files or from shards."""
 
 import dataclasses
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from common.errors import UserError
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED, image_type, read_manifest, read_shard
 from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.stream import stream_records
 from toolkits.shards.sample_records import ImageFolders, check_record
 
@@ -40,11 +42,15 @@ class ExportSample:
         return [{"role": _ROLES[turn["from"]], "content": turn["value"]} for turn in self.conversations]
 
     def contents(self) -> list[bytes]:
-        """The encoded images; `UserError` where one is none."""
-        found = [image.read_bytes() if isinstance(image, Path) else image for _, image in self.images]
-        for content in found:
-            image_type(content)
-        return found
+        """The encoded images."""
+        return [image.read_bytes() if isinstance(image, Path) else image for _, image in self.images]
+
+    def as_json(self, value: Any) -> str:
+        """`value` of this sample on one line; `UserError` where JSON has no word for a number of it."""
+        try:
+            return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except ValueError:
+            raise UserError(f"sample {self.id}: holds NaN or an infinite number, which is no JSON") from None
 
 
 def of_files(files: Sequence[Path], folders: Sequence[Path]) -> Iterator[ExportSample]:
@@ -61,6 +67,8 @@ def of_files(files: Sequence[Path], folders: Sequence[Path]) -> Iterator[ExportS
                 raise UserError(f"{where}: sample {record['id']} occurs twice")
             known.add(record["id"])
             paths = places.find(where, record["images"])
+            for path in paths:
+                check_picture(f"{where}: sample {record['id']}", path)
             extra = {name: value for name, value in record.items() if name not in RESERVED}
             yield ExportSample(
                 record["id"], record["conversations"], list(zip(record["images"], paths, strict=True)), extra
@@ -78,6 +86,8 @@ def of_shards(folder: Path, split: str, left_out: LeftOut) -> Iterator[ExportSam
             left_out["held-out samples" if split == "train" else "samples for training"] += entry["nsamples"]
             continue
         for sample in read_shard(folder / entry["url"]):
+            for number, image in enumerate(sample.read_images()):
+                check_picture(f"{folder / entry['url']}: sample {sample.id}: image {number}", image)
             images = [(f"{sample.key}.{n}.{image_type(image)}", image) for n, image in enumerate(sample.read_images())]
             yield ExportSample(sample.id, sample.conversations, images, sample.extra)
 

@@ -26,6 +26,7 @@ from common.errors import UserError
 from common.files import parse_json
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED
+from toolkits.readers.interchange.image_fields import SURE, find_images, looks_like_images
 from toolkits.readers.interchange.tool_calls import tool_call, tool_response, tools_text
 from toolkits.readers.reading.left_out import LeftOut
 
@@ -40,10 +41,10 @@ _CALLS = ("tool_call", "function_call")
 _TURNS = ("messages", "conversations", "conversation", "prompt")
 _QUESTIONS, _ANSWERS = ("query", "instruction", "problem", "question"), ("response", "output", "answer", "solution")
 _OTHER_MEDIA = {"videos": "videos", "video": "videos", "audios": "sounds", "audio": "sounds"}
-_READ = {
-    *(*RESERVED, *_TURNS, *_OTHER_MEDIA, "image", "system", "tools", "functions"),
-    *("chosen", "rejected", "rejected_response", "rejected_messages", "label", "objects"),
-}
+_DIRECTIONS = ("system", "tools", "functions")
+_TO_BE_FILLED = ("<bbox>", "<ref-object>")
+"""ms-swift's marks in a text, for which `objects` holds the words."""
+_NOTHING = (None, "", [], {}, ())
 _NOT_LEARNED = ("weight", "loss", "train", "trainable", "loss_mask", "loss_scale")
 
 
@@ -62,44 +63,71 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
     Raises:
         UserError: the record contradicts itself, or says of a reply that it is not to be learned.
     """
+    left_out.num_read += 1
     if lacks := next((what for name, what in _OTHER_MEDIA.items() if entry.get(name)), "") or _unfit(entry):
         left_out[f"samples with {lacks}"] += 1
         return None
-    given = entry.get("images", entry.get("image"))
-    references = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
-    used = set(_READ)
+    field, references = find_images(entry)
+    used = {"id", "num_images", *(name for name in (*_OTHER_MEDIA, *_DIRECTIONS) if entry.get(name) in _NOTHING)}
     messages = _messages(where, entry, used)
-    left_out["rejected replies"] += any(entry.get(name) for name in _READ if name.startswith("rejected"))
+    rejected = [name for name in entry if name.startswith("rejected")]
+    left_out["rejected replies"] += any(entry[name] for name in rejected)
+    used |= {*rejected}
     reader = _Reader(where, references, left_out)
-    sides: list[tuple[str, str]] = [(_SYSTEM, text) for text in _opening(entry)]
+    sides: list[tuple[str, str]] = [(_SYSTEM, text) for text in _opening(entry, used)]
     for message in messages:
         sides += reader.read(message)
     if reader.other_media:
         left_out[f"samples with {reader.other_media}"] += 1
+        return None
+    if entry.get("objects") and any(mark in text for _, text in sides for mark in _TO_BE_FILLED):
+        left_out["samples with boxes to be filled in (objects)"] += 1
         return None
     turns = _in_turn(where, sides, left_out)
     if not turns:
         left_out["samples without a reply"] += 1
         return None
     shown = reader.taken if reader.placed else references
-    left_out["images that no part shows"] += len(references) * reader.placed
+    if field in SURE or not references or not reader.placed:
+        used.add(field)
+        left_out["images that no part shows"] += len(references) * reader.placed
     num_marks = sum(turn.count(IMAGE) for turn in turns[::2])
     if not num_marks:
         turns[0] = f"{IMAGE}\n" * len(shown) + turns[0]
     elif num_marks != len(shown):
         raise UserError(f"{where}: {num_marks} {IMAGE} marks but {len(shown)} images")
-    return Told(turns, shown, {name: value for name, value in entry.items() if name not in used})
+    extra = {name: value for name, value in entry.items() if name not in used}
+    for name in extra.keys() & {*RESERVED}:
+        del extra[name]
+        left_out[f"{name} beside what was read"] += 1
+    if not shown and (named := [name for name, value in extra.items() if looks_like_images(value)]):
+        left_out.columns |= {*named}
+    left_out.num_bare += not shown
+    return Told(turns, shown, extra)
+
+
+def is_told(entry: Mapping[str, Any]) -> bool:
+    """Whether a record has turns or an answer; else there may be a caption of its images."""
+    return any(isinstance(entry.get(name), list | tuple) for name in _TURNS) or bool(_first(entry, _ANSWERS))
+
+
+def captioned(entry: Mapping[str, Any], num_images: int, caption: str) -> dict[str, Any]:
+    """A record that is not told, whose images show what `caption` says, or what its question asks."""
+    if _first(entry, _QUESTIONS):
+        return {**entry, "response": caption}
+    asked = {"role": "user", "content": IMAGE * num_images}
+    return {**entry, "messages": [asked, {"role": "assistant", "content": caption}]}
 
 
 def _unfit(entry: Mapping[str, Any]) -> str:
-    if entry.get("label") is False:
-        return "a reply that was rated bad (label false)"
-    return "boxes to be filled in (objects)" if entry.get("objects") else ""
+    return "a reply that was rated bad (label false)" if entry.get("label") is False else ""
 
 
-def _opening(entry: Mapping[str, Any]) -> list[str]:
+def _opening(entry: Mapping[str, Any], used: set[str]) -> list[str]:
     texts = [entry["system"]] if isinstance(entry.get("system"), str) and entry["system"] else []
-    tools = entry.get("tools") or entry.get("functions")
+    name = _first(entry, ("tools", "functions"))
+    used |= {*(["system"] if texts else []), name}
+    tools = entry.get(name)
     if isinstance(tools, str):
         with contextlib.suppress(ValueError):
             tools = parse_json(tools)
@@ -108,9 +136,11 @@ def _opening(entry: Mapping[str, Any]) -> list[str]:
 
 def _messages(where: str, entry: Mapping[str, Any], used: set[str]) -> list[Mapping[str, Any]]:
     """Each with `role` and `content`, and what stands beside them; adds to `used` which fields are said by now."""
-    found = next((entry[name] for name in _TURNS if isinstance(entry.get(name), list | tuple)), None)
-    if found is None:
+    name = next((name for name in _TURNS if isinstance(entry.get(name), list | tuple)), None)
+    if name is None:
         return _asked(where, entry, used)
+    used.add(name)
+    found = entry[name]
     if not all(isinstance(one, dict) for one in found):
         raise UserError(f"{where}: its turns are no objects")
     messages: list[Mapping[str, Any]] = []
@@ -123,39 +153,36 @@ def _messages(where: str, entry: Mapping[str, Any], used: set[str]) -> list[Mapp
             )
     is_answered = bool(messages) and _SIDES.get(str(messages[-1]["role"])) == _AGENT
     truth = entry.get("reward_model")
-    answers = [
-        entry.get("chosen"),
-        _first(entry, _ANSWERS),
-        truth.get("ground_truth") if isinstance(truth, dict) else None,
-    ]
-    if not is_answered and (last := next((answer for answer in answers if answer is not None), None)) is not None:
-        used |= {"reward_model", *_ANSWERS}
-        said = last if isinstance(last, dict) else {"role": "assistant", "content": last}
-        messages += _messages(where, {"messages": [said]}, used)
+    answers = {"chosen": entry.get("chosen"), (answer := _first(entry, _ANSWERS)): entry.get(answer)}
+    answers["reward_model"] = truth.get("ground_truth") if isinstance(truth, dict) else None
+    if not is_answered and (field := next((name for name, said in answers.items() if said is not None), "")):
+        used.add(field)
+        said = answers[field] if isinstance(answers[field], dict) else {"role": "assistant", "content": answers[field]}
+        messages += _messages(where, {"messages": [said]}, set())
     return messages
 
 
 def _asked(where: str, entry: Mapping[str, Any], used: set[str]) -> list[Mapping[str, Any]]:
     """Of records that name question and answer."""
-    question = "\n".join(
-        text for text in (_first(entry, _QUESTIONS), entry.get("input")) if isinstance(text, str) and text
-    )
-    if isinstance(entry.get("prompt"), str) and not question:
-        question = entry["prompt"]
-    answer = _first(entry, _ANSWERS)
-    used |= {*_QUESTIONS, *_ANSWERS, "input", "history"}
-    if answer is None:
+    asked = [name for name in (_first(entry, _QUESTIONS), "input") if entry.get(name) and isinstance(entry[name], str)]
+    if not asked and isinstance(entry.get("prompt"), str):
+        asked = ["prompt"]
+    question, answer = "\n".join(entry[name] for name in asked), _first(entry, _ANSWERS)
+    empty = [name for name in (*_QUESTIONS, *_ANSWERS, "input", "prompt") if entry.get(name) in _NOTHING]
+    used |= {*asked, answer, *empty, "history"}
+    if not answer:
         raise UserError(f"{where}: has neither turns ({', '.join(_TURNS)}) nor a question with an answer")
     messages: list[Mapping[str, Any]] = []
     for pair in entry.get("history") or []:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise UserError(f"{where}: its history is not of pairs")
         messages += [{"role": "user", "content": pair[0]}, {"role": "assistant", "content": pair[1]}]
-    return [*messages, {"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+    return [*messages, {"role": "user", "content": question}, {"role": "assistant", "content": entry[answer]}]
 
 
-def _first(entry: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((entry[name] for name in names if entry.get(name) is not None), None)
+def _first(entry: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Which of the fields says something; "" where none does."""
+    return next((name for name in names if entry.get(name) not in (None, [], {})), "")
 
 
 @dataclasses.dataclass

@@ -1,7 +1,8 @@
 """Files of conversations, JSON or JSON lines, as samples: OpenAI's messages, ms-swift's, LLaMA-Factory's, ShareGPT's.
 
-LLaMA-Factory's files say by `dataset_info.json` which field is what: give that file, or its folder. Images lie in
-`--image_dir` (data URLs become files there), or where the records' paths end in it.
+LLaMA-Factory's files say by `dataset_info.json` which field is what: give that file, or its folder. Of
+another folder all `*.jsonl` are read. Images lie in `--image_dir` (data URLs become files there), or where the records'
+paths end in it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_object
 from toolkits.readers.interchange.conversation import Told, read_conversation
+from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.reading.addresses import fetched, is_address, keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.references import name_in, names_told
@@ -37,7 +39,13 @@ def read_conversations(path: Path, image_dir: Path, round_id: int) -> Iterator[d
     """
     left_out = LeftOut()
     info = path / _INFO if path.is_dir() else path
-    if info.name != _INFO:
+    if path.is_dir() and not info.exists():
+        files = to_train_on(path, sorted(path.glob("*.jsonl")), left_out)
+        if not files:
+            raise UserError(f"{path}: no {_INFO} and no *.jsonl in this folder")
+        for file in files:
+            yield from _read(file, image_dir, left_out, None)
+    elif info.name != _INFO:
         yield from _read(path, image_dir, left_out, None)
     else:
         for name, described in read_object(info).items():

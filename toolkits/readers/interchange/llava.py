@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import read_records
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED
+from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.steps import find_image, record
+from toolkits.readers.reading.stream import stream_records
 
 _SENDERS = {"human": "human", "user": "human", "gpt": "gpt", "assistant": "gpt", "model": "gpt", "system": "system"}
 
@@ -29,17 +31,21 @@ _SAYS_NOTHING = (None, "", [], {})
 
 def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
     """One sample a record; records keep their ids, or get `<file name>--<number>`."""
-    for number, (where, entry) in enumerate(read_records(path), start=1):
+    for number, (where, entry) in enumerate(stream_records(path), start=1):
         if not isinstance(entry, dict):
             raise UserError(f"{where}: not an object")
         identifier = str(entry.get("id", f"{path.stem}--{number:07d}")).replace("/", "_")
-        images = entry.get("images", entry.get("image")) or []
-        images = [images] if isinstance(images, str) else images
-        if not isinstance(images, list) or not all(isinstance(name, str) for name in images):
+        field, images = find_images(entry)
+        if not all(isinstance(name, str) for name in images):
             raise UserError(f"{where}: its images are not names")
         turns = marked_turns(where, entry, len(images))
-        rest = {name: value for name, value in entry.items() if name not in _SAID and value not in _SAYS_NOTHING}
-        yield record(identifier, [find_image(where, image_dir, name) for name in images], turns, rest)
+        rest = {
+            name: value for name, value in entry.items() if name not in (*_SAID, field) and value not in _SAYS_NOTHING
+        }
+        names = [find_image(where, image_dir, name) for name in images]
+        for name in names:
+            check_picture(where, image_dir / name)
+        yield record(identifier, names, turns, rest)
 
 
 def marked_turns(where: str, entry: dict[str, Any], num_images: int) -> list[str]:

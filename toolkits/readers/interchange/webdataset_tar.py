@@ -1,10 +1,10 @@
 """Plain webdataset tars of others, packed or not, or folders of them, as samples whose images become files.
 
-The members of a sample share the name before the first dot (`a/b` in `./a/b.jpg`, `a/b.0.JPEG`, `a/b.caption.txt`);
-where that would give a sample several `json` or texts, keys have dots, and a key ends before the kind (`a/b.c` in
-`a/b.c.jpg`). An image is what begins as one, whatever its ending. A `json` member with turns is a conversation
-(conversation.py); else the text (`txt`, or `caption` in the json) is what is to be said to the images.
-Other members are left out, and counted by kind. In a folder of several tars keys count for each tar by itself.
+Which members make a sample: webdataset_keys.py. An image is what begins as one, whatever its ending. A `json` member
+with turns, or with question and answer, is a conversation (conversation.py); else the text (`txt`, or `caption` in the
+json) is what is to be said to the images, and a sample whose text is blank is left out, and counted. What else a json
+has stays in the sample. Other members are left out, and counted by kind. In a folder of several tars keys count for
+each tar by itself.
 """
 
 import contextlib
@@ -23,15 +23,17 @@ from data.conversation import IMAGE
 from data.names import check_name
 from data.shards.shard import image_type
 from data.shards.tar import Member, list_tars, scan
-from toolkits.readers.interchange.conversation import read_conversation
+from toolkits.readers.interchange.conversation import captioned, is_told, read_conversation
 from toolkits.readers.interchange.splits import to_train_on
+from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.references import keep_image, names_told
 from toolkits.readers.reading.steps import record
 
-_IMAGES, _TEXTS = ("png", "jpg", "jpeg", "webp"), ("txt", "text", "caption")
-_KNOWN = (*_IMAGES, *_TEXTS, "json")
-_LAST_KIND = re.compile(r"(\.\d{1,9}|\.caption|\.image)?\.[^.]*$", re.IGNORECASE)
+_KNOWN = ("png", "jpg", "jpeg", "webp", *TEXTS, "json")
+_PLAIN_IMAGE = re.compile(r"((\d{1,9}|image)\.)?[^.]*")
+"""What follows the key of an image that needs no mark: `jpg`, `0.jpg`, `image.jpg`."""
 _MAX_MEMBER_BYTES = 256 * 2**20
 _MAX_UNPACKED = 2**34
 _PIECE = 2**20
@@ -44,8 +46,9 @@ class _Read(NamedTuple):
     images: list[Member]
 
 
-Fields = Callable[[str, dict[str, Member], BinaryIO], dict[str, Any]]
-"""(where, members by kind, the tar) to the record of a conversation, whose `images` are members."""
+Fields = Callable[[str, dict[str, Member], BinaryIO], dict[str, Any] | None]
+"""(where, members by kind, the tar) to the record of a conversation, whose `images` are members; None: its text is
+blank."""
 
 
 def read_webdataset(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
@@ -73,7 +76,8 @@ def read_tar(
 ) -> Iterator[dict[str, Any]]:
     """The samples of one tar; `prefix` opens ids that are keys."""
     with _unpacked(path, image_dir) as tar, open(tar, "rb") as file:
-        groups = _groups(path, scan(tar), file, left_out)
+        # energon's keys end at the first dot; whoever names fields knows
+        groups = grouped(path, _members(scan(tar), file, left_out), has_dots=False if fields else None)
         named = [(f"{path}: sample {key!r}", key, parts) for key, parts in groups.items()]
         read = [_sample(where, prefix + key, parts, file, left_out, fields or _fields) for where, key, parts in named]
         for sample in filter(None, read):
@@ -115,50 +119,17 @@ def _unpacked(path: Path, folder: Path) -> Iterator[Path]:
             raise UserError(str(error).replace(unpacked.name, str(path))) from None
 
 
-def _groups(path: Path, members: list[Member], file: BinaryIO, left_out: LeftOut) -> dict[str, dict[str, Member]]:
-    """Members by key and by what follows it, in lower case."""
-    places = []
+def _members(members: list[Member], file: BinaryIO, left_out: LeftOut) -> Iterator[Member]:
+    """Those that a sample may have."""
     for member in members:
-        folder, _, file_name = member.name.removeprefix("./").rpartition("/")
-        ending = file_name.partition(".")[2].lower()
-        if file_name.startswith(".") or not file_name or "__MACOSX" in folder:  # .DS_Store and its like
+        folder, _, name = member.name.removeprefix("./").rpartition("/")
+        if name.startswith(".") or not name or "__MACOSX" in folder:  # .DS_Store and its like
             continue
-        if not ending or (_kind(ending) not in _KNOWN and not _is_image(file, member)):
-            left_out[f"members that end in {_kind(ending) or file_name}"] += 1
+        kind = kind_of(name.partition(".")[2])
+        if not kind or (kind not in _KNOWN and not _is_image(file, member)):
+            left_out[f"members that end in {kind or name}"] += 1
             continue
-        places.append((f"{folder}/" if folder else "", file_name, member))
-    groups = _grouped(path, places, lambda name: name.partition(".")[0])
-    if any(_num_told(parts) > 1 for parts in groups.values()):
-        groups = _grouped(path, places, _before_kind)
-    return groups
-
-
-def _grouped(
-    path: Path, places: list[tuple[str, str, Member]], key_of: Callable[[str], str]
-) -> dict[str, dict[str, Member]]:
-    groups: dict[str, dict[str, Member]] = {}
-    for folder, file_name, member in places:
-        key = key_of(file_name)
-        parts = groups.setdefault(folder + key, {})
-        ending = file_name[len(key) + 1 :].lower()
-        if ending in parts:
-            raise UserError(f"{path}: has two members {member.name!r}")
-        parts[ending] = member
-    return groups
-
-
-def _num_told(parts: Mapping[str, Member]) -> int:
-    """How often a sample is said to say something: more than once where keys have dots."""
-    return max(sum(_kind(ending) == "json" for ending in parts), sum(_kind(ending) == "txt" for ending in parts))
-
-
-def _before_kind(file_name: str) -> str:
-    """`b.c` of `b.c.jpg`, `b.c.0.jpg` and `b.c.caption.txt`."""
-    return _LAST_KIND.sub("", file_name) or file_name
-
-
-def _kind(ending: str) -> str:
-    return ending.rpartition(".")[2]
+        yield member
 
 
 def _is_image(file: BinaryIO, member: Member) -> bool:
@@ -171,40 +142,54 @@ def _sample(
     where: str, key: str, parts: dict[str, Member], file: BinaryIO, left_out: LeftOut, fields: Fields
 ) -> _Read | None:
     entry = fields(where, parts, file)
+    if entry is None:
+        left_out["samples whose text is blank"] += 1
+        return None
     told = read_conversation(where, entry, left_out)
     if told is None:
         return None
+    opening, rest = told.turns[0].rpartition(IMAGE)[::2]
+    is_marked = bool(opening.replace(IMAGE, "").strip()) or IMAGE in "".join([rest, *told.turns[1:]])
+    if fields is _fields and not is_marked and len(told.images) > 1:
+        for ending in (
+            one for one, member in parts.items() if member in told.images and not _PLAIN_IMAGE.fullmatch(one)
+        ):
+            left_out.taken[f"members that end in {ending}, as further inputs"] += 1
     identifier = str(entry.get("id", key)).replace("/", "_")
     check_name(f"{where}: its id", identifier)
-    try:
-        for image in told.images:
-            image_type(_head(file, image))
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
+    for image in told.images:
+        check_picture(f"{where}: {image.name}", _content(file, image))
     names = names_told(told.extra, len(told.images))
     return _Read(record(identifier, names, told.turns, told.extra), told.images)
 
 
-def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, Any]:
+def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, Any] | None:
     """Turns of the json, else a caption of the images."""
     images = images_of(parts)
     entry: dict[str, Any] = {}
     for ending in parts:
-        if _kind(ending) == "json":
-            entry |= _object(where, text_of_member(where, file, parts[ending]))
-    told = [text_of_member(where, file, parts[ending]) for ending in parts if _kind(ending) in _TEXTS]
-    caption = next(iter(told), entry.get("caption"))
-    if "conversations" in entry or "messages" in entry:
-        return {**entry, "images": images}
-    if not isinstance(caption, str) or not caption.strip() or not images:
+        if kind_of(ending) == "json":
+            fields = _object(where, text_of_member(where, file, parts[ending]))
+            if differ := [name for name in fields.keys() & entry.keys() if fields[name] != entry[name]]:
+                raise UserError(f"{where}: its json members say different {', '.join(sorted(differ))}; leave one")
+            entry |= fields
+    texts = {ending: text_of_member(where, file, parts[ending]) for ending in parts if kind_of(ending) in TEXTS}
+    if len({text.strip() for text in texts.values()}) > 1:
+        raise UserError(f"{where}: has several texts ({', '.join(texts)}), which differ; leave one")
+    if is_told(entry):
+        return {**dict(list(texts.items())[:1]), **entry, "images": images}
+    caption = next(iter(texts.values()), entry.get("caption"))
+    if not isinstance(caption, str) or not images:
         raise UserError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
-    named = {"id": entry["id"]} if "id" in entry else {}
-    return {**named, "images": images, "query": IMAGE * len(images), "response": caption.strip()}
+    if not caption.strip():
+        return None
+    rest = {name: value for name, value in entry.items() if texts or name != "caption"}
+    return captioned({**rest, "images": images}, len(images), caption.strip())
 
 
 def images_of(parts: Mapping[str, Member]) -> list[Member]:
     """Those members of a sample that are images, in order."""
-    return [parts[ending] for ending in sorted(parts, key=_place) if _kind(ending) not in (*_TEXTS, "json")]
+    return [parts[ending] for ending in sorted(parts, key=_place) if kind_of(ending) not in (*TEXTS, "json")]
 
 
 def _place(ending: str) -> tuple[int, str]:

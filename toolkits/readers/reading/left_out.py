@@ -9,16 +9,36 @@ from common.shown.terminal import printable
 
 class LeftOut(collections.Counter[str]):
     """`left_out["images at an address"] += 1`; whoever made it calls `tell` once all was converted. `addresses` are
-    those of images that are not here (addresses.py)."""
+    those of images that are not here (addresses.py). `taken` counts what was taken for something that nothing names;
+    `num_read` records were read, of which `num_bare` show no image; `columns` of these name files."""
 
     def __init__(self, *counted: Mapping[str, int]) -> None:
         super().__init__(*counted)
         self.addresses: set[str] = set()
+        self.taken = collections.Counter[str]()
+        self.num_read = self.num_bare = 0
+        self.columns: set[str] = set()
 
     def __str__(self) -> str:
-        return ", ".join(f"{kind} ({count})" for kind, count in sorted(self.items()) if count)
+        return _in_words(self)
 
     def tell(self, where: object) -> None:
-        """One line on the standard error output, or none."""
-        if kinds := str(self):
-            print(printable(f"{where}: left out: {kinds}"), file=sys.stderr)
+        """A line each on the standard error output for what there is."""
+        lines = [f"left out: {self}"] if str(self) else []
+        lines += [f"taken in: {self.words_of_taken()}"] if self.taken else []
+        if self.columns:
+            named = ", ".join(sorted(self.columns))
+            lines.append(
+                f"no image in {self.num_bare} of {self.num_read} records; fields that name files there: {named}; call "
+                "the one that is meant image"
+            )
+        for line in lines:
+            print(printable(f"{where}: {line}"), file=sys.stderr)
+
+    def words_of_taken(self) -> str:
+        """As `str` has what was left out."""
+        return _in_words(self.taken)
+
+
+def _in_words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} ({count})" for kind, count in sorted(counts.items()) if count)

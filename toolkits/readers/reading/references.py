@@ -13,6 +13,7 @@ from common.shown.terminal import in_short
 from data.names import check_name
 from data.shards.shard import image_type
 from toolkits.readers.reading.addresses import fetched, is_address
+from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.steps import find_image
 
 NAMES = "image_names"
@@ -50,6 +51,7 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
     the name that it had (`named`, or its `path`), else `<id>.<number>.png`."""
     found = image_behind(where, reference, [image_dir])
     if isinstance(found, Path):
+        check_picture(where, found)
         return str(found.relative_to(image_dir))
     if isinstance(reference, dict) and isinstance(reference.get("path"), str):
         named = named or reference["path"]
@@ -59,10 +61,8 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
 def keep_image(where: str, image_dir: Path, content: bytes, identifier: str, number: int, named: str = "") -> str:
     """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name."""
     check_name(f"{where}: its id", identifier)
-    try:
-        kind = image_type(content[:16])
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from None
+    check_picture(where, content)
+    kind = image_type(content)
     if own := PurePosixPath(named.replace("\\", "/")).name:
         check_name(f"{where}: its image", own)
         if _is_free(image_dir / own, content):

@@ -1,7 +1,9 @@
 """Records of a JSON file one by one (JSON lines, a list, or one object), so that a file may be larger than memory."""
 
+import gzip
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,13 +24,17 @@ def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
         UserError: no such file, no text, or a record that is no JSON.
     """
     try:
-        with open(path, encoding=_encoding(path)) as file:
+        with _opened(path) as file:
             if (first := _first_line(file)).lstrip().startswith("["):
                 yield from _items(path, first, file)
                 return
             try:
                 json.loads(first)
             except (ValueError, RecursionError):  # an object over many lines, or damaged
+                if _is_packed(path):
+                    raise UserError(
+                        f"{path}: neither JSON lines nor a list; unpack it (gunzip) and give that"
+                    ) from None
                 yield from read_records(path)
                 return
             file.seek(0)
@@ -37,6 +43,8 @@ def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
                     yield f"{path}:{number}", parse_line(line, f"{path}:{number}")
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a text file; give JSON or JSON lines, in UTF-8 or UTF-16") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UserError(f"{path}: cannot be unpacked ({error})") from None
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
 
@@ -49,9 +57,17 @@ def stream_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, value
 
 
-def _encoding(path: Path) -> str:
+def _opened(path: Path) -> TextIO:
+    """Also what gzip packed."""
+    opener: Any = gzip.open if _is_packed(path) else open
+    with opener(path, "rb") as file:
+        encoding = json.detect_encoding(file.read(4))
+    return opener(path, "rt", encoding=encoding)
+
+
+def _is_packed(path: Path) -> bool:
     with open(path, "rb") as file:
-        return json.detect_encoding(file.read(4))
+        return file.read(2) == b"\x1f\x8b"
 
 
 def _first_line(file: TextIO) -> str:

@@ -1,0 +1,36 @@
+"""Which fields of a record hold its images, in whichever of the trainers' and publishers' names."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+FIELDS = (
+    *("images", "image", "image_path", "image_paths", "image_file", "image_files", "image_filename", "image_name"),
+    *("image_url", "image_urls", "img", "imgs", "img_path", "img_paths", "img_file", "img_filename", "img_url"),
+    *("screenshot", "screenshots", "screenshot_path", "picture", "pictures", "photo", "file_name"),
+)
+"""Of several the first counts."""
+SURE = FIELDS[:2]
+"""Whatever stands in these is meant as images."""
+_NAMES_ONE = re.compile(r"[^\n]{1,4000}\.(png|jpe?g|webp|bmp|gif|tiff?)(\?[^\n]*)?|data:image/.*", re.I | re.S)
+
+
+def find_images(entry: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """(the field, what it refers to); "" and none where there is no such field."""
+    found = next((n for n in FIELDS if entry.get(n) is not None and (n in SURE or looks_like_images(entry[n]))), "")
+    value = entry.get(found)
+    return found, [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def looks_like_images(value: Any) -> bool:
+    """A name of an image file, a data URL, or what `is_held` is true of; or a list of such."""
+    if isinstance(value, list):
+        return bool(value) and all(map(looks_like_images, value))
+    return is_held(value) or (isinstance(value, str) and _NAMES_ONE.fullmatch(value) is not None)
+
+
+def is_held(value: Any) -> bool:
+    """An image in the record as `datasets` stores one, or a list of them; or the bytes alone."""
+    if isinstance(value, list):
+        return bool(value) and all(map(is_held, value))
+    return isinstance(value, bytes) or (isinstance(value, dict) and {"bytes", "path"} >= value.keys() and bool(value))
