@@ -103,7 +103,7 @@ def new_topic(state: State, rng: random.Random) -> Instance:
 
 def new_sticky(state: State, rng: random.Random) -> Instance:
     slots = {"forum": rng.choice(_PLACES), "subject": rng.choice(_SUBJECTS), "text": rng.choice(_TEXTS)}
-    return Instance(slots, leaves(_begun(**slots, type=1)))
+    return Instance(slots, leaves(_begun(slots["forum"], slots["subject"], slots["text"], type=1)))
 
 
 def reply(state: State, rng: random.Random) -> Instance:
