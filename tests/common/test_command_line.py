@@ -15,6 +15,7 @@ from common.options.command_line import read
 from common.options.switch import AutoSwitch, Switch
 from common.shown.terminal import in_short
 from elcano.cli import Command
+from tests.conftest import in_foreground
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,7 +120,9 @@ def test_a_path_that_cannot_be_is_told_in_a_line(tmp_path: Path, capsys: pytest.
 
 def test_ctrl_c_while_a_command_imports_is_no_traceback() -> None:
     words = [sys.executable, "-c", "import common.cli, time; print('.', flush=True); time.sleep(60)"]
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=in_foreground
+    )
     process.stdout.read(1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)

@@ -1,7 +1,9 @@
 """Emulators that a run starts, resets, replaces and ends."""
 
 import asyncio
+import contextlib
 import os
+import random
 import signal
 import socket
 import stat
@@ -90,13 +92,23 @@ def test_an_emulator_is_started_reset_replaced_and_ended(
     wait_for_end(*(process[name] for process in (first, second) for name in ("pid", "child")))
 
 
+def _free_run() -> int:
+    """The first of four free ports in a row, below those that Linux gives to outgoing connections."""
+    while True:
+        first = random.randrange(20000, 32000, 2)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for port in range(first, first + 4):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+
+
 def test_an_emulator_of_somebody_else_is_left_alone(
     shim: Path, adb_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its console or its adb has a port; ours begin at the next ones."""
     monkeypatch.setattr("environments.android.server.PORT", int(adb_server.rpartition(":")[2]))
     for taken in (0, 1):
-        first = free_port()
+        first = _free_run()
         monkeypatch.setattr(console_ports_module, "FIRST_PORT", first)
 
         async def serials() -> list[str]:
