@@ -98,7 +98,7 @@ def _begun(forum: str, subject: str, text: str, type: int = 0) -> list[Record]:
 
 def new_topic(state: State, rng: random.Random) -> Instance:
     slots = {"forum": rng.choice(_PLACES), "subject": rng.choice(_SUBJECTS), "text": rng.choice(_TEXTS)}
-    return Instance(slots, leaves(_begun(**slots)))
+    return Instance(slots, leaves(_begun(slots["forum"], slots["subject"], slots["text"])))
 
 
 def new_sticky(state: State, rng: random.Random) -> Instance:
