@@ -17,6 +17,7 @@ from common.defaults import ROOT
 from common.errors import UserError
 from data.task import write_tasks
 from elcano.recipe import Recipe, Round, load_recipe
+from elcano.variables import number
 from environments.touch.families import FAMILIES
 from environments.touch.make_tasks import make_tasks
 
@@ -30,7 +31,7 @@ SCREENS = {"seq_len": 4096}
 def recipe() -> Recipe:
     """One round of imitation; its Megatron checkpoint is what train_online.sh begins with."""
     whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
-    rounds = [Round("IL", tasks("train", _number("NUM_DEMONSTRATIONS", 20)), agent="teacher")]
+    rounds = [Round("IL", tasks("train", number("NUM_DEMONSTRATIONS", 20, least=1)), agent="teacher")]
     return dataclasses.replace(on_phone(dataclasses.replace(whole, rounds=rounds)), name="phone-warm-start")
 
 
@@ -39,7 +40,7 @@ def on_phone(web: Recipe) -> Recipe:
     return dataclasses.replace(
         web,
         test_tasks=tasks("test", 13),
-        num_test_tasks=_number("NUM_TEST_TASKS", 0) or None,
+        num_test_tasks=number("NUM_TEST_TASKS", 0, least=0) or None,
         rounds=[_of_screens(round) for round in web.rounds],
         embedded_sites=False,
         teacher=dataclasses.replace(web.teacher, **PHONE),
@@ -58,7 +59,7 @@ def _of_screens(round: Round) -> Round:
 
 def explored(count: int = 100) -> Path:
     """So many tasks of each family to explore, on phones that no demonstration and no test has."""
-    return tasks("train", count, skipped=_number("NUM_DEMONSTRATIONS", 20))
+    return tasks("train", count, skipped=number("NUM_DEMONSTRATIONS", 20, least=1))
 
 
 def tasks(split: str, count: int, skipped: int = 0) -> Path:
@@ -76,12 +77,3 @@ def _families() -> Sequence[str]:
     if unknown := sorted(set(named) - FAMILIES.keys()):
         raise UserError(f"FAMILIES: the phone has no tasks {unknown[0]!r}; it has {', '.join(FAMILIES)}")
     return named
-
-
-def _number(variable: str, default: int) -> int:
-    said = os.environ.get(variable)
-    if not said:
-        return default
-    if not said.isdecimal() or not int(said):
-        raise UserError(f"{variable} is a number above 0, not {said!r}")
-    return int(said)
