@@ -34,6 +34,8 @@ _YOUNG_S = 60.0
 """One that ends sooner was never at work."""
 _MOST_YOUNG = 4
 """Such ends in a row after which the run ends, too."""
+_SHARED = ("groups_per_step", "max_lag")
+"""Flags of the pool and of the trainer that must be equal."""
 REFUSED = 2
 """Exit code of a command that says what must be put right: it would say so again."""
 _PAUSE_S = 2.0
@@ -164,7 +166,14 @@ class Program:
 def _prepare(recipe: OnlineRecipe, run: OnlineRun) -> None:
     """Version 0 of the weights, the tasks, and the checkpoint that training begins with, where they are not there."""
     words = python("", run_dir=run.folder, api_localhost=_ANYWHERE, **recipe.collection)[2:]
-    parse(PoolConfig, words, program="the recipe's `collection`")  # a slip of the pen is told before a minute's work
+    pool = parse(PoolConfig, words, program="the recipe's `collection`")  # a slip is told before a minute's work
+    for name in _SHARED:
+        learned = recipe.training.get(name, getattr(PoolConfig, name) if recipe.converts else None)
+        if learned not in (None, getattr(pool, name)):
+            raise UserError(
+                f"{name}: the recipe's `collection` has {getattr(pool, name)}, its `training` {learned}; "
+                "give both the same, or one waits for the other for ever"
+            )
     if not run.tasks.exists():
         if not recipe.tasks.is_file():
             raise UserError(f"{recipe.tasks}: no such task file")

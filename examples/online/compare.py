@@ -83,7 +83,7 @@ def main(config: Config) -> None:
         for name, seed in itertools.product(config.algorithms, config.seeds):
             run = _run(config, name, seed)
             if not (run.folder / "test" / "report.json").exists():
-                recipe = made(name, policy, explored, seed)
+                recipe = world.suited(made(name, policy, explored, seed))
                 groups = {"num_groups": -(-config.tries // recipe.collection["group_size"])}
                 collection = {**recipe.collection, **world.browsing, **world.exploring, **where, **groups}
                 run_online(dataclasses.replace(recipe, collection=collection), run.folder)

@@ -4,6 +4,7 @@ bash examples/online/run.sh makes it and begins; with a policy of your own:
 WARM_START=FOLDER elcano online examples/online/recipe.py --output_dir runs/online
 """
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,20 @@ def made(name: str, policy: Path, tasks: Path, seed: int = 0, max_lag: int = 2) 
             **{"batch_size": 2, "adam_beta2": 0.95},
             **{"tp": 1, "dp": 1, "pr": "fp32", "ac": "none", "seq_len": 4096, "image_num": 1, "num_workers": 0},
         },
+    )
+
+
+def of_many_kinds(recipe: OnlineRecipe) -> OnlineRecipe:
+    """What `recipe` is in a world of many kinds of tasks: a version learns from more groups, and from some again, at
+    half of imitation's learning rate. From four groups it learns few kinds, and forgets those that begin alike."""
+    groups = {"group_size": 8, "groups_per_step": 12}
+    learning = {"lr": 1e-4, "global_batch_size": 16, "replay_groups": 24}
+    if "ppo_epochs" in recipe.training:
+        learning["ppo_epochs"] = 1
+    return dataclasses.replace(
+        recipe,
+        collection={**recipe.collection, **groups},
+        training={**recipe.training, **learning, "groups_per_step": groups["groups_per_step"]},
     )
 
 

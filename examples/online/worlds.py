@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from recipe import of_many_kinds
+
 from common.defaults import ROOT
 from data.task import Task, family_of_task, read_tasks
 from elcano.executors.executor import Command
 from elcano.executors.local import Executor
+from elcano.online import OnlineRecipe
 from elcano.recipe import load_value
 
 _KINDS = ("Shop-price", "Shop-cart", "Forum-views")
@@ -32,7 +35,7 @@ def _served_by_the_collector(executor: Executor, is_held_out: bool, log: Path) -
 @dataclasses.dataclass(frozen=True)
 class World:
     """`browsing` are flags of the collector, `exploring` those of the pool alone; `served` gives those that say where
-    the world is, while it lives. Held-out tasks may be made in a folder."""
+    the world is, while it lives; `suited` makes a recipe one for this world. Held-out tasks may be made in a folder."""
 
     warm_start: Path
     browsing: Mapping[str, Any]
@@ -42,6 +45,7 @@ class World:
         _served_by_the_collector
     )
     exploring: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    suited: Callable[[OnlineRecipe], OnlineRecipe] = lambda recipe: recipe
 
     def tests(self, executor: Executor, folder: Path, per_kind: int) -> list[Task]:
         """So many held-out tasks of each kind, kind by kind."""
@@ -94,5 +98,6 @@ WORLDS = {
         browsing={"env": "touch", "action_space": "appagent", "max_iter": 10},
         explored=lambda: read_tasks(load_value(_PHONE, "explored", Path)),
         held_out=lambda *_: read_tasks(load_value(_PHONE, "tasks", Path, split="test", count=50)),
+        suited=of_many_kinds,
     ),
 }

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -64,9 +65,18 @@ def test_what_is_refused_is_not_tried_again(tmp_path: Path) -> None:
         wait_until(program.look, timeout_s=60)
 
 
-def test_a_slip_in_a_recipe_is_told_before_anything_is_made(tmp_path: Path) -> None:
-    recipe = OnlineRecipe(policy=STARTING_POLICY, tasks=TEST_TASKS, collection={"temprature": 0.8})
-    with pytest.raises(UserError, match="the recipe's `collection`: --temprature: no such option; the nearest"):
+@pytest.mark.parametrize(
+    ("collection", "told"),
+    [
+        ({"temprature": 0.8}, "the recipe's `collection`: --temprature: no such option; the nearest"),
+        ({"groups_per_step": 12}, "groups_per_step: the recipe's `collection` has 12, its `training` 8; give both"),
+    ],
+)
+def test_a_slip_in_a_recipe_is_told_before_anything_is_made(
+    tmp_path: Path, collection: dict[str, Any], told: str
+) -> None:
+    recipe = OnlineRecipe(policy=STARTING_POLICY, tasks=TEST_TASKS, collection=collection)
+    with pytest.raises(UserError, match=told):
         run_online(recipe, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
