@@ -81,6 +81,9 @@ FORMATS: dict[str, Format] = {
     **{name: Format(found.what, episodes=found) for name, found in SETS.items()},
 }
 
+OF_TARS = (read_webdataset, read_energon)
+"""Readers that take `num_workers`."""
+
 
 def table() -> str:
     """All of them, as the help of the command shows them."""
