@@ -24,7 +24,7 @@ import dataclasses
 import functools
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from runpy import run_path
 from typing import Annotated, Any, Literal
@@ -133,7 +133,7 @@ def _records(config: Config, kept: Kept) -> Iterator[bytes]:
     _write_kept(config, kept)
 
 
-def _read(config: Config, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read(config: Config, kept: Kept) -> Generator[tuple[str, dict[str, Any]], None, None]:
     """(where it stands, a sample) of all files."""
     files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
     if found.episodes:
@@ -144,8 +144,8 @@ def _read(config: Config, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
         losses.tell(config.save_json_file)
     elif found.samples:
         reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
-        if found.samples in OF_TARS:
-            reader = functools.partial(found.samples, num_workers=config.num_workers)
+        if of_tars := OF_TARS.get(config.format):
+            reader = functools.partial(of_tars, num_workers=config.num_workers)
         for file in files:
             for record in reader(file, image_dir, config.round_id):
                 yield str(file), record

@@ -81,8 +81,8 @@ FORMATS: dict[str, Format] = {
     **{name: Format(found.what, episodes=found) for name, found in SETS.items()},
 }
 
-OF_TARS = (read_webdataset, read_energon)
-"""Readers that take `num_workers`."""
+OF_TARS = {"webdataset": read_webdataset, "energon": read_energon}
+"""Readers of samples that take `num_workers`, too."""
 
 
 def table() -> str:
