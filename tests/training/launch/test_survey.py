@@ -67,8 +67,8 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     samples = [one for pair in zip(good, (bad for bad, _ in BAD.values()), strict=False) for one in pair] + good[
         len(BAD) :
     ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shard, "check_whole", lambda content: None)  # as tars were written that others made, or we before it
+    with pytest.MonkeyPatch.context() as patch:  # the tars are as others may have written them
+        patch.setattr(shard, "check_whole", lambda content: None)
         return tiny.build_dataset(folder, samples)
 
 
