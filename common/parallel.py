@@ -2,7 +2,7 @@
 
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ _work: Callable[[int], Any]  # set in each worker
 
 def run_parallel(
     work: Callable[[Item], Result], items: Sequence[Item], num_workers: int, label: str, chunk: int = 1
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """`work` of each item, in the order of `items`; in this process when there is no more than one chunk of them.
 
     Workers are forks, so `work` and `items` need not be picklable, only results. An error in one ends all.

@@ -11,6 +11,7 @@ import dataclasses
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -107,10 +108,10 @@ class _Found:
 def _kind(folder: Path) -> tuple[str, Callable[[Path, Path, LeftOut], Iterator[dict[str, Any]]]]:
     """Whose tars these are, and who reads them."""
     if (folder / ENERGON).is_file():
-        return "energon", samples_of_dataset
+        return "energon", partial(samples_of_dataset, num_workers=0)
     if all(is_released(tar) for tar in list_tars(folder)):
         return "OpenWebVoyager", _released
-    return "webdataset", samples_of_tars
+    return "webdataset", partial(samples_of_tars, num_workers=0)
 
 
 def _released(folder: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:

@@ -15,18 +15,19 @@ hold is counted by kind and told in a line.
 Trajectories of WebVoyager and OpenWebVoyager and sample JSON need no import: they are ours. Samples go on to
 convert_to_tar_data.py, with `--image_dirs` as `--image_dir` here; rewards and returns travel with them. Trajectories go
 on to auto_eval.py where nobody judged them, to convert_trajectories_to_json.py, and open in `elcano view`. Samples and
-trajectories appear only when all input was good. What Digi-Q's files keep of features and other actions goes into files
-of its own: readers/logs/features.py.
+trajectories appear only when all input was good; images that were written before are removed again. What Digi-Q's files
+keep of features and other actions goes into files of its own: readers/logs/features.py.
 """
 
+import contextlib
 import dataclasses
 import functools
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from runpy import run_path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 try:
     from common import cli
@@ -35,13 +36,15 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.errors import UserError
 from common.inputs import keep_inputs
+from common.options.limits import Checked, at_least
 from data.action_spaces import action_space
 from toolkits.readers.detect import detect
-from toolkits.readers.formats import FORMATS, table
+from toolkits.readers.formats import FORMATS, OF_TARS, table
 from toolkits.readers.logs.digirl import read_digirl
 from toolkits.readers.logs.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.reading.addresses import is_address
 from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.references import nothing_of_what_is_refused
 from toolkits.readers.research.episode_folders import Losses, write_episode
 from toolkits.readers.research.episode_samples import episode_samples
 from toolkits.readers.research.research_sets import SETS
@@ -49,7 +52,7 @@ from toolkits.shards.sample_records import encode_once, write_list
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(Checked):
     """Read other projects' data into ours."""
 
     format: Literal["auto", *FORMATS]  # pyright: ignore[reportInvalidTypeForm]  # the flag's values are the table's names
@@ -71,6 +74,8 @@ class Config:
     action_space: str = ""
     """How the actions of demonstrations are said; empty: by numbers where a set numbers its elements, as `androidworld`
     has them where a set says them in its words, else as `qwen_computer_use` has them."""
+    num_workers: Annotated[int, at_least(0)] = 0
+    """Processes that read the tars of a folder (`webdataset`, `energon`); 0: one per CPU. The result is the same."""
 
     @property
     def wanted(self) -> frozenset[str]:
@@ -117,16 +122,18 @@ def to_samples(config: Config) -> int:
     kept = Kept(config.wanted)
     target = Path(config.save_json_file)
     target.parent.mkdir(parents=True, exist_ok=True)
-    return write_list(target, _records(config, kept))
+    with nothing_of_what_is_refused():
+        return write_list(target, _records(config, kept))
 
 
 def _records(config: Config, kept: Kept) -> Iterator[bytes]:
     """All samples, encoded; the files of what is kept beside them are written once the last was good."""
-    yield from encode_once(", ".join(config.input_files), _read(config, kept))
+    with contextlib.closing(_read(config, kept)) as read:  # its processes end before what they wrote is removed
+        yield from encode_once(", ".join(config.input_files), read)
     _write_kept(config, kept)
 
 
-def _read(config: Config, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read(config: Config, kept: Kept) -> Generator[tuple[str, dict[str, Any]], None, None]:
     """(where it stands, a sample) of all files."""
     files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
     if found.episodes:
@@ -137,8 +144,11 @@ def _read(config: Config, kept: Kept) -> Iterator[tuple[str, dict[str, Any]]]:
         losses.tell(config.save_json_file)
     elif found.samples:
         reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
+        if of_tars := OF_TARS.get(config.format):
+            reader = functools.partial(of_tars, num_workers=config.num_workers)
         for file in files:
-            yield from ((str(file), record) for record in reader(file, image_dir, config.round_id))
+            for record in reader(file, image_dir, config.round_id):
+                yield str(file), record
 
 
 def _write_kept(config: Config, kept: Kept) -> None:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from common.errors import UserError
 from common.files import file_digest, read_json, write_json
 from data.conversation import IMAGE
+from data.image_check import check_whole
 from data.names import check_name
 from data.shards.tar import Member, TarWriter, list_tars, scan
 
@@ -82,16 +83,18 @@ def image_type(encoded: bytes) -> str:
 
 
 class ShardWriter:
-    """Writes one tar. The same samples give the same bytes. With `share_images` identical images are stored once."""
+    """Writes one tar. The same samples give the same bytes. With `share_images` identical images are stored once. A
+    file that several samples show is looked at once."""
 
     def __init__(self, path: Path, share_images: bool = False):
         self.path, self._tar, self._num_samples = path, TarWriter(path), 0
         self._place = self._share if share_images else self._store
+        self._whole: set[Path] = set()
         self._by_path: dict[Path, str] = {}
         self._by_ends: dict[tuple[int, bytes], list[Member]] = {}
 
     def add(self, sample: Sample) -> None:
-        """Raises `UserError` when the sample contradicts itself or an image of it is none."""
+        """Raises `UserError` when the sample contradicts itself or an image of it is none, or cut."""
         sample.check()
         names = [self._place(sample, number, image) for number, image in enumerate(sample.images)]
         fields = {
@@ -133,9 +136,13 @@ class ShardWriter:
     def _add(self, sample: Sample, number: int, image: bytes | Path, content: bytes) -> Member:
         try:
             kind = image_type(content)
+            if isinstance(image, bytes) or image not in self._whole:
+                check_whole(content)
         except UserError as error:
             where = f"{image}: " if isinstance(image, Path) else ""
             raise UserError(f"sample {sample.id}: {where}{error}") from None
+        if isinstance(image, Path):
+            self._whole.add(image)
         return self._tar.add(f"{sample.key}.{number}.{kind}", content)
 
     @property

@@ -3,13 +3,14 @@
 import base64
 import collections
 import random
+import struct
 import zlib
 from collections.abc import Callable
 
 import pytest
 
 from common.errors import UserError
-from data.image_check import check_encoded, decoded
+from data.image_check import check_encoded, check_whole, decoded
 from data.images import PNG
 from server.engine.model.wire_images import from_data_urls
 from tests.models.drawn_pictures import chunks_of, drawn, with_pixels, written
@@ -79,4 +80,28 @@ def test_survey_trainer_and_server_say_the_same(damage: str) -> None:
 def test_whole_pictures_are_taken() -> None:
     for _, picture in drawn(0):
         check_encoded(picture)
+        check_whole(picture)
         decoded(picture)
+
+
+def test_a_cut_picture_is_no_whole_one() -> None:
+    """Wherever it ends; said in the words of those who decode it."""
+    for name, picture in drawn(0):
+        for end in range(0, len(picture), max(1, len(picture) // 40)):
+            whole = said(lambda content=picture[:end]: check_whole(content))
+            assert whole == said(lambda content=picture[:end]: check_encoded(content)), f"{name}, {end} bytes"
+
+
+def test_whole_is_what_decodes_and_no_bomb() -> None:
+    rng = random.Random(0)
+    for _, picture in drawn(0):
+        content = flipped(picture, rng)
+        if not said(lambda content=content: check_encoded(content)):
+            check_whole(content)
+    wide = with_size(picture, 10_000, 8_000)
+    assert "too large" in said(lambda: check_whole(wide))
+
+
+def with_size(png: bytes, width: int, height: int) -> bytes:
+    (_, header), *rest = chunks_of(png)
+    return written([(b"IHDR", struct.pack(">II", width, height) + header[8:]), *rest])

@@ -1,6 +1,5 @@
 """convert_to_tar_data.py: mixed, shuffled, reproducible shards that energon reads, and never half a folder."""
 
-import base64
 import contextlib
 import itertools
 import json
@@ -16,6 +15,7 @@ from typing import Any
 
 import pyarrow
 import pytest
+from PIL import Image
 from pyarrow import parquet
 
 from common.errors import UserError
@@ -280,9 +280,8 @@ def test_a_disk_that_is_too_small_is_said_before_anything_is_written(
 def test_a_killed_run_leaves_no_shard_folder(tmp_path: Path) -> None:
     """Killed while it writes; the next run cleans up and completes."""
     file, images = write_samples(tmp_path, "il", 300)
-    big = base64.b64decode("iVBORw0KGgo=") + os.urandom(200_000)
     for path in images.iterdir():
-        path.write_bytes(big + path.name.encode())
+        Image.frombytes("RGB", (256, 256), os.urandom(3 * 256 * 256)).save(path, compress_level=0)
     flags = ["--json_files", str(file), "--image_dirs", str(images), "--save_dir", str(tmp_path / "shards")]
     command = [sys.executable, str(SCRIPT), *flags]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -81,6 +81,9 @@ FORMATS: dict[str, Format] = {
     **{name: Format(found.what, episodes=found) for name, found in SETS.items()},
 }
 
+OF_TARS = {"webdataset": read_webdataset, "energon": read_energon}
+"""Readers of samples that take `num_workers`, too."""
+
 
 def table() -> str:
     """All of them, as the help of the command shows them."""

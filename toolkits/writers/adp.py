@@ -11,18 +11,18 @@ from typing import Any
 
 from common.files import read_json
 from data.actions.action import ActionError, parse_reply
-from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
+from data.trajectory import Trajectory, TrajectoryStep
 from toolkits.readers.interchange.own_trajectory import KEY, header, own_fields
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.atif import calls_of, count_left_out
-from toolkits.writers.files import place
+from toolkits.writers.files import place, read_whole
 
 _VERSION = "1.5.0"
 
 
 def write_adp(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
     """One trajectory: a line."""
-    trajectory = read_trajectory(folder)
+    trajectory = read_whole(folder)
     for step in trajectory.steps:
         place(trajectory.screenshot(step.number), out_dir / _image_name(trajectory, step))
     with open(out_dir / "trajectories.jsonl", "a", encoding="utf-8") as file:

@@ -16,10 +16,10 @@ from typing import Any
 from common.files import write_atomic, write_json
 from data.action_spaces.translate import SCROLLED
 from data.outcome import Verdict
-from data.trajectory import FINISHED, Trajectory, TrajectoryStep, read_trajectory
+from data.trajectory import FINISHED, Trajectory, TrajectoryStep
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.atif import calls_of, count_left_out
-from toolkits.writers.files import place
+from toolkits.writers.files import place, read_whole
 from toolkits.writers.results import thought_of
 
 _MODULE = "browsergym.experiments.loop"
@@ -33,7 +33,7 @@ _WINDOW = 1000  # pixels, of which `Scroll` goes two thirds
 
 def write_agentlab(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
     """One trajectory; one without a step is no experiment."""
-    trajectory, target = read_trajectory(folder), out_dir / folder.name
+    trajectory, target = read_whole(folder), out_dir / folder.name
     if not trajectory.steps:
         left_out["trajectories without a step"] += 1
         return

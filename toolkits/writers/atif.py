@@ -13,11 +13,11 @@ from typing import Any
 
 from common.files import read_json, write_json
 from data.actions.action import ActionError, parse_reply
-from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
+from data.trajectory import Trajectory, TrajectoryStep
 from toolkits.readers.interchange.atif import METRICS
 from toolkits.readers.interchange.own_trajectory import KEY, header, own_fields
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.writers.files import place
+from toolkits.writers.files import place, read_whole
 
 _ELSEWHERE = ("number", "reply", *METRICS)
 _KINDS = {
@@ -29,7 +29,7 @@ _KINDS = {
 
 def write_atif(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
     """One trajectory."""
-    trajectory = read_trajectory(folder)
+    trajectory = read_whole(folder)
     target = out_dir / folder.name
     for step in trajectory.steps:
         place(trajectory.screenshot(step.number), target / "images" / f"screenshot{step.number}.png")

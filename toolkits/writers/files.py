@@ -1,4 +1,4 @@
-"""How files come into an export, and how the whole of it appears, in one move."""
+"""What goes into an export, how its files come there, and how the whole of it appears, in one move."""
 
 import contextlib
 import shutil
@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.errors import UserError
+from common.files import read_json
 from common.full_disk import writing_to
+from data.trajectory import Trajectory, read_trajectory
+from toolkits.readers.reading.pictures import check_picture
+from toolkits.readers.reading.steps import check_numbers
 
 
 def place(source: Path | bytes, target: Path) -> None:
@@ -17,6 +21,20 @@ def place(source: Path | bytes, target: Path) -> None:
         return
     if not target.exists():
         shutil.copyfile(source, target)
+
+
+def read_whole(folder: Path) -> Trajectory:
+    """A trajectory whose pictures decode and whose numbers are some that JSON has.
+
+    Raises:
+        UserError: naming the step.
+    """
+    trajectory = read_trajectory(folder)
+    for step in trajectory.steps:
+        where, boxes = f"{folder}: step {step.number}", folder / f"boxes{step.number}.json"
+        check_picture(where, trajectory.screenshot(step.number))
+        check_numbers(where, [step.to_json(), read_json(boxes) if boxes.exists() else None])
+    return trajectory
 
 
 @contextlib.contextmanager

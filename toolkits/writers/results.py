@@ -16,10 +16,10 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_json, write_json
 from data.actions.action import ActionError, parse_reply
-from data.trajectory import Trajectory, TrajectoryStep, read_trajectory
+from data.trajectory import Trajectory, TrajectoryStep
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.atif import calls_of
-from toolkits.writers.files import place
+from toolkits.writers.files import place, read_whole
 
 _ANSWER = "Action: ANSWER"
 _NOTHING = "NOTHING, the reply could not be read"
@@ -28,7 +28,7 @@ _NOTHING = "NOTHING, the reply could not be read"
 
 def write_webvoyager(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
     """One trajectory."""
-    trajectory, target = read_trajectory(folder), out_dir / folder.name
+    trajectory, target = read_whole(folder), out_dir / folder.name
     messages = read_json(folder / "interact_messages.json")
     if not isinstance(messages, list) or len(messages) < 3 or not isinstance(messages[-1], dict):
         raise UserError(f"{folder}: interact_messages.json holds no reply of an agent")
@@ -44,7 +44,7 @@ def write_webvoyager(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
 
 def write_online_mind2web(folder: Path, out_dir: Path, left_out: LeftOut) -> None:
     """One trajectory; its folder is called by its task's id, and the try where there are several."""
-    trajectory, name = read_trajectory(folder), folder.name.removeprefix("task")
+    trajectory, name = read_whole(folder), folder.name.removeprefix("task")
     for step in trajectory.steps:
         place(trajectory.screenshot(step.number), out_dir / name / "trajectory" / f"{step.number - 1}_screenshot.png")
     done, thoughts = [], []

@@ -37,6 +37,28 @@ rows, _ = load_dataset(os.path.join(sys.argv[1], "train.jsonl"), strict=True)
 paths = [[image["path"] for image in row["images"]] for row in rows]
 print(json.dumps([[[turn["content"] for turn in row["messages"]], path] for row, path in zip(rows, paths)]))
 """
+LLAMA_FACTORY = """
+import json, os, sys
+os.environ["DISABLE_VERSION_CHECK"] = "1"  # it wants an older pillow, peft and tokenizers than are here
+from llamafactory.data.loader import _load_single_dataset
+from llamafactory.data.parser import get_dataset_list
+from llamafactory.hparams import DataArguments, ModelArguments
+from transformers import Seq2SeqTrainingArguments
+data = DataArguments(dataset="mine", dataset_dir=sys.argv[1])
+model = ModelArguments(model_name_or_path="none", cache_dir=sys.argv[2])
+[described] = get_dataset_list(["mine"], sys.argv[1])
+rows = _load_single_dataset(described, model, data, Seq2SeqTrainingArguments(sys.argv[2], use_cpu=True))
+said = [[turn["content"] for turn in row["_prompt"] + row["_response"]] for row in rows]
+shown = [[os.path.relpath(path, sys.argv[1]) for path in row["_images"] or []] for row in rows]
+print(json.dumps(list(zip(said, shown))))
+"""
+LLAMA_FACTORY_PACKAGES = (
+    *("llamafactory==0.9.3", "transformers==4.52.4", "tokenizers==0.21.1", "huggingface-hub==0.32.4", "trl==0.9.6"),
+    *("datasets==3.6.0", "numpy==1.26.4", "pyarrow==20.0.0", "pandas==2.2.3", "pytz==2025.2", "tzdata==2025.2"),
+    *("six==1.17.0", "python-dateutil==2.9.0.post0", "peft==0.15.2", "accelerate==1.7.0", "dill==0.3.8"),
+    *("multiprocess==0.70.16", "fsspec==2025.3.0", "omegaconf==2.3.0", "antlr4-python3-runtime==4.9.3"),
+)
+"""All of them by name: what they ask for themselves contradicts itself, and parts of it need CUDA."""
 BROWSERGYM = """
 import json, sys
 from browsergym.experiments.loop import yield_all_exp_results
@@ -47,15 +69,15 @@ print(json.dumps([*told, len(result.screenshots), record["env_args.task_name"], 
 """
 
 
-def read_by(folder: Path, package: str, script: str, *arguments: Path) -> object:
-    """What the script prints as JSON where `package` is installed."""
+def read_by(folder: Path, package: str, script: str, *arguments: Path, exactly: tuple[str, ...] = ()) -> object:
+    """What the script prints as JSON where `package` is installed, or these packages `exactly` and no others."""
     environment = {**os.environ, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"}
     python = folder / "bin" / "python"
     try:
         _run(sys.executable, "-m", "venv", "--without-pip", folder)
         [site] = (folder / "lib").glob("python*/site-packages")
         (site / "ours.pth").write_text(sysconfig.get_path("purelib"))  # pip is there, too
-        _run(python, "-m", "pip", "install", "-q", package)
+        _run(python, "-m", "pip", "install", "-q", *(("--no-deps", *exactly) if exactly else (package,)))
     except (subprocess.SubprocessError, OSError, ValueError) as error:
         pytest.skip(f"an environment with {package} could not be made: {error!s:.200}")
     ran = subprocess.run(
@@ -114,4 +136,14 @@ def test_ms_swift(tmp_path: Path) -> None:
     samples, images = write_samples(tmp_path)
     out = export("ms_swift", samples, images, tmp_path / "out")
     read = read_by(tmp_path / "env", "ms-swift==4.6.0", MS_SWIFT, out, tmp_path / "cache")
+    assert read == _turns_and_images(samples)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_llama_factory(tmp_path: Path) -> None:
+    samples, images = write_samples(tmp_path)
+    out = export("llama_factory", samples, images, tmp_path / "out", name="mine")
+    cache = tmp_path / "cache"
+    read = read_by(tmp_path / "env", "llamafactory", LLAMA_FACTORY, out, cache, exactly=LLAMA_FACTORY_PACKAGES)
     assert read == _turns_and_images(samples)

@@ -1,5 +1,6 @@
 """Folders of tars and energon's datasets, in and out; what webdataset and energon read of ours."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pytest
 from common.errors import UserError
 from tests.toolkits.interchange import export, seen, shards, take_in, write_samples
 from tests.toolkits.readers.test_plain_readers import with_energon, with_webdataset
-from tests.toolkits.readers.test_webdataset_tars import picture, write
-from toolkits import convert_foreign_tars, convert_to_tar_data, export_data
+from tests.toolkits.readers.test_webdataset_tars import TURNS, picture, write
+from toolkits import convert_foreign_tars, convert_to_tar_data, export_data, import_data
+from toolkits.readers.reading.references import NAMES
 
 A_SHOP = {"a.jpg": picture("JPEG"), "a.txt": b"A shop."}
+TWICE = json.dumps({**TURNS, "id": "t-0--b"}).encode()
 SPLIT = "split_parts:\n  train:\n  - 't_{0..1}.tar'\n  val:\n  - t_2.tar\nexclude: []\n"
 VQA = (
     "__module__: megatron.energon\n__class__: VQAWebdataset\n"
@@ -59,10 +62,45 @@ def test_keys_of_a_folder_count_for_each_tar(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_key_that_comes_again_is_told_and_spoils_no_picture(tmp_path: Path) -> None:
     write(tmp_path / "a.tar", A_SHOP)
+    take_in("webdataset", tmp_path / "images", tmp_path / "out.json", tmp_path / "a.tar")
     write(tmp_path / "b.tar", {**A_SHOP, "a.jpg": picture("JPEG", 200)})
     with pytest.raises(UserError, match=r"b\.tar: sample 'a': .*another picture"):
         take_in("webdataset", tmp_path / "images", tmp_path / "out.json", tmp_path / "a.tar", tmp_path / "b.tar")
     assert (tmp_path / "images" / "a.0.jpg").read_bytes() == A_SHOP["a.jpg"]
+
+
+def test_many_processes_read_the_same_as_one_whoever_is_first(tmp_path: Path) -> None:
+    """Also where samples of several tars say the same name of different pictures, which the first tar's then has."""
+    (tmp_path / "set").mkdir()
+    for number in range(4):
+        said = {"conversations": TURNS["conversations"], NAMES: ["shared.png"]}
+        members = {f"{key}.{kind}": content for key in range(40 - 10 * number) for kind, content in
+                   (("png", picture(color=number * 50)), ("json", json.dumps(said).encode()))}  # fmt: skip
+        write(tmp_path / "set" / f"t-{number}.tar", members)
+    found = {}
+    for num_workers in (1, 3):
+        images, out = tmp_path / f"images{num_workers}", tmp_path / f"{num_workers}.json"
+        config = import_data.Config("webdataset", (str(tmp_path / "set"),), str(images), str(out))
+        import_data.main(dataclasses.replace(config, num_workers=num_workers))
+        found[num_workers] = out.read_bytes(), {one.name: one.read_bytes() for one in images.iterdir()}
+    assert found[1] == found[3] and found[1][1]["shared.png"] == picture()
+    assert len(found[1][1]) == 1 + 30 + 20 + 10
+
+
+@pytest.mark.parametrize("fault", ["a picture", "an id"])
+def test_of_what_is_refused_late_nothing_stays(tmp_path: Path, fault: str) -> None:
+    """But for the pictures that were there before."""
+    (tmp_path / "set").mkdir()
+    write(tmp_path / "set" / "t-0.tar", {**A_SHOP, "b.png": picture(), "b.txt": b"A lamp."})
+    bad = {"c.png": picture()[:-20], "c.txt": b"cut"} if fault == "a picture" else {"c.png": picture(), "c.json": TWICE}
+    write(tmp_path / "set" / "t-1.tar", {"d.png": picture(), "d.txt": b"A door.", **bad})
+    images = tmp_path / "images"
+    take_in("webdataset", images, tmp_path / "a.json", write(tmp_path / "t-0--a.tar", A_SHOP))
+    (images / "t-0--a.0.jpg").hardlink_to(images / "a.0.jpg")
+    with pytest.raises(UserError, match=r"t-1\.tar: sample 'c'|t-0--b occurs twice"):
+        take_in("webdataset", images, tmp_path / "out.json", tmp_path / "set")
+    assert sorted(one.name for one in images.iterdir()) == ["a.0.jpg", "t-0--a.0.jpg"]
+    assert not (tmp_path / "out.json").exists()
 
 
 def test_a_dataset_of_energon_by_its_field_map(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

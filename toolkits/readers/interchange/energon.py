@@ -22,7 +22,7 @@ from common.errors import UserError
 from common.files import parse_json
 from data.conversation import IMAGE
 from data.shards.tar import Member
-from toolkits.readers.interchange.webdataset_tar import Fields, images_of, read_tar, text_of_member
+from toolkits.readers.interchange.webdataset_tar import Fields, Tar, images_of, read_tars, text_of_member
 from toolkits.readers.reading.left_out import LeftOut
 
 _META = ".nv-meta"
@@ -34,18 +34,20 @@ _FIELD = re.compile(r"([^\[\]]+)((?:\[[^\[\]]+\])*)")
 _MOST_TARS = 1_000_000
 
 
-def read_energon(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
+def read_energon(path: Path, image_dir: Path, round_id: int, num_workers: int = 1) -> Iterator[dict[str, Any]]:
     """One sample each, tar by tar; those without an `id` are called `<tar>--<key>`.
 
     Raises:
         UserError: naming the file and the sample.
     """
     left_out = LeftOut()
-    yield from samples_of_dataset(path, image_dir, left_out)
+    yield from samples_of_dataset(path, image_dir, left_out, num_workers)
     left_out.tell(path)
 
 
-def samples_of_dataset(path: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+def samples_of_dataset(
+    path: Path, image_dir: Path, left_out: LeftOut, num_workers: int = 1
+) -> Iterator[dict[str, Any]]:
     """As `read_energon`, which tells what `left_out` counts."""
     meta = path / _META
     described = _read_yaml(meta / "dataset.yaml")
@@ -58,17 +60,15 @@ def samples_of_dataset(path: Path, image_dir: Path, left_out: LeftOut) -> Iterat
     left_out["tars of other splits than train"] += sum(
         len(list(_expanded(meta, names))) for part, names in parts.items() if part != "train" and names
     )
-    fields = _fields_of(meta, described)
-    for name in _expanded(meta, parts["train"]):
-        if name not in excluded:
-            tar = path / name
-            yield from _without(excluded, tar, read_tar(tar, image_dir, f"{Path(name).stem}--", left_out, fields))
+    tars = [_tar(path, name, excluded) for name in _expanded(meta, parts["train"]) if name not in excluded]
+    yield from read_tars(tars, image_dir, left_out, _fields_of(meta, described), num_workers)
 
 
-def _without(excluded: Sequence[str], tar: Path, samples: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _tar(folder: Path, name: str, excluded: Sequence[str]) -> Tar:
     """energon excludes single samples as `<tar>/<key>`."""
-    keys = {name.rpartition("/")[2] for name in excluded if name.startswith(f"{tar.name}/")}
-    return (one for one in samples if one["id"] not in keys and one["id"].removeprefix(f"{tar.stem}--") not in keys)
+    path = folder / name
+    keys = {one.rpartition("/")[2] for one in excluded if one.startswith(f"{path.name}/")}
+    return Tar(path, f"{path.stem}--", keys)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

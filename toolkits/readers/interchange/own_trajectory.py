@@ -15,6 +15,7 @@ from data.outcome import Outcome
 from data.task import task_from_json
 from data.trajectory import FINISHED, MAX_STEPS, Trajectory, TrajectoryStep, folder_name, read_end, write_outcome
 from data.trajectory_writer import TrajectoryWriter
+from toolkits.readers.reading.steps import check_numbers
 
 KEY = "elcano"
 _STATUSES = (FINISHED, MAX_STEPS, "blocked", "invalid")
@@ -74,6 +75,7 @@ def write_own(where: str, out_dir: Path, head: Mapping[str, Any], steps: Sequenc
         boxes = [_boxes(step.boxes) for step in steps]
         for step in parsed:
             check_fields(f"{where}: step {step.number}", step)
+            check_numbers(f"{where}: step {step.number}", step.to_json())
         prompt = head.get("system_prompt", "")
         texts = [answer or "", reason, prompt, *(step.tree for step in steps)]
         if status not in _STATUSES or not all(isinstance(text, str) for text in texts) or not steps:

@@ -9,16 +9,21 @@ each tar by itself.
 
 import contextlib
 import gzip
+import hashlib
+import itertools
+import json
+import os
 import re
+import shutil
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from itertools import count, repeat
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from common.errors import UserError
 from common.files import decode_text, parse_json
+from common.parallel import run_parallel
 from data.conversation import IMAGE
 from data.names import check_name
 from data.shards.shard import image_type
@@ -28,7 +33,7 @@ from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
-from toolkits.readers.reading.references import keep_image, names_told
+from toolkits.readers.reading.references import names_told, place_image
 from toolkits.readers.reading.steps import record
 
 _KNOWN = ("png", "jpg", "jpeg", "webp", *TEXTS, "json")
@@ -37,13 +42,15 @@ _PLAIN_IMAGE = re.compile(r"((\d{1,9}|image)\.)?[^.]*")
 _MAX_MEMBER_BYTES = 256 * 2**20
 _MAX_UNPACKED = 2**34
 _PIECE = 2**20
+_SAMPLES = "samples.jsonl"
 
 
-class _Read(NamedTuple):
-    """`images` of the record are what they were called, or ""."""
+class Tar(NamedTuple):
+    """`prefix` opens ids that are keys; samples whose key or id is `excluded` are left out."""
 
-    record: dict[str, Any]
-    images: list[Member]
+    path: Path
+    prefix: str = ""
+    excluded: Collection[str] = ()
 
 
 Fields = Callable[[str, dict[str, Member], BinaryIO], dict[str, Any] | None]
@@ -51,42 +58,87 @@ Fields = Callable[[str, dict[str, Member], BinaryIO], dict[str, Any] | None]
 blank."""
 
 
-def read_webdataset(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
+def read_webdataset(path: Path, image_dir: Path, round_id: int, num_workers: int = 1) -> Iterator[dict[str, Any]]:
     """One sample each, in the order of their first members. Nothing is written of a bad tar.
 
     Raises:
         UserError: naming the tar and the sample.
     """
     left_out = LeftOut()
-    yield from samples_of_tars(path, image_dir, left_out)
+    yield from samples_of_tars(path, image_dir, left_out, num_workers)
     left_out.tell(path)
 
 
-def samples_of_tars(path: Path, image_dir: Path, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+def samples_of_tars(path: Path, image_dir: Path, left_out: LeftOut, num_workers: int = 1) -> Iterator[dict[str, Any]]:
     """As `read_webdataset`, which tells what `left_out` counts."""
     tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else [path]
     if not tars:
         raise UserError(f"{path}: no tar in this folder or below")
-    for tar in tars:
-        yield from read_tar(tar, image_dir, f"{tar.name.partition('.')[0]}--" if len(tars) > 1 else "", left_out)
+    named = [Tar(tar, f"{tar.name.partition('.')[0]}--" if len(tars) > 1 else "") for tar in tars]
+    return read_tars(named, image_dir, left_out, num_workers=num_workers)
 
 
-def read_tar(
-    path: Path, image_dir: Path, prefix: str, left_out: LeftOut, fields: Fields | None = None
+def read_tars(
+    tars: Sequence[Tar], image_dir: Path, left_out: LeftOut, fields: Fields | None = None, num_workers: int = 1
 ) -> Iterator[dict[str, Any]]:
-    """The samples of one tar; `prefix` opens ids that are keys."""
-    with _unpacked(path, image_dir) as tar, open(tar, "rb") as file:
+    """The samples of all tars, in order. Each tar is read by one of `num_workers` processes (0: one per CPU) into a
+    folder of its own within `image_dir`; images get their names here, so that these do not depend on who was first."""
+    of_these = hashlib.sha256(repr([str(tar.path.absolute()) for tar in tars]).encode()).hexdigest()
+    staging = image_dir / f".{of_these[:16]}.reading"
+    shutil.rmtree(staging, ignore_errors=True)  # what a killed run left
+
+    def work(number: int) -> tuple[Path, LeftOut]:
+        return _stage(tars[number], staging / str(number), fields)
+
+    try:
+        with contextlib.closing(run_parallel(work, range(len(tars)), num_workers, "tars")) as read:
+            for tar, (folder, counted) in zip(tars, read, strict=True):
+                left_out.add(counted)
+                yield from _placed(tar, folder, image_dir)
+                shutil.rmtree(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut]:
+    """`folder` with the samples of a tar, a line each of (record, images of this folder), and what was left out."""
+    folder.mkdir(parents=True)
+    left_out, numbers = LeftOut(), itertools.count()
+
+    def keep(where: str, content: bytes) -> str:
+        check_picture(where, content)
+        name = f"{next(numbers)}.{image_type(content)}"
+        with open(folder / name, "wb", buffering=0) as image:
+            image.write(content)
+        return name
+
+    with (
+        _unpacked(tar.path, folder) as path,
+        open(path, "rb") as file,
+        open(folder / _SAMPLES, "w", encoding="ascii") as lines,
+    ):
         # energon's keys end at the first dot; whoever names fields knows
-        groups = grouped(path, _members(scan(tar), file, left_out), has_dots=False if fields else None)
-        named = [(f"{path}: sample {key!r}", key, parts) for key, parts in groups.items()]
-        read = [_sample(where, prefix + key, parts, file, left_out, fields or _fields) for where, key, parts in named]
-        for sample in filter(None, read):
-            where, names = f"{path}: sample {sample.record['id']!r}", sample.record["images"]
-            contents = [_content(file, member) for member in sample.images]
-            kept = [
-                keep_image(where, image_dir, *one) for one in zip(contents, repeat(sample.record["id"]), count(), names)
-            ]
-            yield {**sample.record, "images": kept}
+        groups = grouped(tar.path, _members(scan(path), file, left_out), has_dots=False if fields else None)
+        for key, parts in groups.items():
+            found = _sample(tar, key, parts, file, left_out, fields or _fields) if key not in tar.excluded else None
+            if found is not None:
+                read, members = found
+                where = f"{tar.path}: sample {key!r}"
+                images = [keep(f"{where}: {member.name}", _content(file, member)) for member in members]
+                lines.write(json.dumps([read, images]) + "\n")
+    return folder, left_out
+
+
+def _placed(tar: Tar, folder: Path, image_dir: Path) -> Iterator[dict[str, Any]]:
+    """The samples that `_stage` left in `folder`; their images are moved to where they are to be."""
+    with open(folder / _SAMPLES, encoding="ascii") as lines:
+        for line in lines:
+            read, images = json.loads(line)
+            where, kept = f"{tar.path}: sample {read['id']!r}", []
+            for number, (image, named) in enumerate(zip(images, read["images"], strict=True)):
+                name = f"{read['id']}.{number}.{kind_of(image)}"
+                kept.append(place_image(where, image_dir, folder / image, name, named))
+            yield {**read, "images": kept}
 
 
 @contextlib.contextmanager
@@ -139,8 +191,10 @@ def _is_image(file: BinaryIO, member: Member) -> bool:
 
 
 def _sample(
-    where: str, key: str, parts: dict[str, Member], file: BinaryIO, left_out: LeftOut, fields: Fields
-) -> _Read | None:
+    tar: Tar, key: str, parts: dict[str, Member], file: BinaryIO, left_out: LeftOut, fields: Fields
+) -> tuple[dict[str, Any], list[Member]] | None:
+    """(the record, whose `images` are what they were called, or ""; its images)."""
+    where = f"{tar.path}: sample {key!r}"
     entry = fields(where, parts, file)
     if entry is None:
         left_out["samples whose text is blank"] += 1
@@ -155,12 +209,12 @@ def _sample(
             one for one, member in parts.items() if member in told.images and not _PLAIN_IMAGE.fullmatch(one)
         ):
             left_out.taken[f"members that end in {ending}, as further inputs"] += 1
-    identifier = str(entry.get("id", key)).replace("/", "_")
+    identifier = str(entry.get("id", tar.prefix + key)).replace("/", "_")
     check_name(f"{where}: its id", identifier)
-    for image in told.images:
-        check_picture(f"{where}: {image.name}", _content(file, image))
+    if {identifier, identifier.removeprefix(tar.prefix)} & {*tar.excluded}:
+        return None
     names = names_told(told.extra, len(told.images))
-    return _Read(record(identifier, names, told.turns, told.extra), told.images)
+    return record(identifier, names, told.turns, told.extra), told.images
 
 
 def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, Any] | None:
@@ -199,15 +253,13 @@ def _place(ending: str) -> tuple[int, str]:
 
 
 def _head(file: BinaryIO, member: Member) -> bytes:
-    file.seek(member.offset)
-    return file.read(min(member.size, 16))
+    return os.pread(file.fileno(), min(member.size, 16), member.offset)
 
 
 def _content(file: BinaryIO, member: Member) -> bytes:
     if member.size > _MAX_MEMBER_BYTES:
         raise UserError(f"{member.name!r} has {member.size} bytes, more than an image or a text takes")
-    file.seek(member.offset)
-    return file.read(member.size)
+    return os.pread(file.fileno(), member.size, member.offset)
 
 
 def text_of_member(where: str, file: BinaryIO, member: Member) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from common.errors import UserError
-from common.files import write_atomic
 from data.shards.legacy import read_legacy_tar
 from data.shards.shard import Sample, image_type
+from toolkits.readers.reading.pictures import check_picture
+from toolkits.readers.reading.references import write_image
 
 
 def is_released(tar: Path) -> bool:
@@ -22,24 +22,20 @@ def read_released_tar(path: Path, image_dir: Path, round_id: int) -> Iterator[di
     Raises:
         UserError: naming the tar and the sample.
     """
-    own = {}
+    own, known = {}, set()
     for sample in read_legacy_tar(path):
-        types = [_type(path, sample, image) for image in sample.read_images()]
-        if types:  # the newest screenshot is the step's own, the others are those of the steps before
-            own.setdefault(_digest(sample.read_images()[-1]), f"{sample.id}.{types[-1]}")
+        images = {_digest(image): image for image in sample.read_images()}
+        for digest in images.keys() - known:
+            check_picture(f"{path}: sample {sample.id!r}", images[digest])
+        known |= images.keys()
+        if images:  # the newest screenshot is the step's own, the others are those of the steps before
+            newest = sample.read_images()[-1]
+            own.setdefault(_digest(newest), f"{sample.id}.{image_type(newest)}")
     for sample in read_legacy_tar(path):
         names = [_name(sample, image, own) for image in sample.read_images()]
         for name, image in zip(names, sample.read_images(), strict=True):
-            if not (image_dir / name).exists() or (image_dir / name).read_bytes() != image:
-                write_atomic(image_dir / name, image)
+            write_image(f"{path}: sample {sample.id!r}", image_dir / name, image)
         yield {"id": sample.id, "images": names, "conversations": sample.conversations}
-
-
-def _type(path: Path, sample: Sample, image: bytes) -> str:
-    try:
-        return image_type(image)
-    except UserError as error:
-        raise UserError(f"{path}: sample {sample.id!r}: {error}") from None
 
 
 def _digest(image: bytes) -> str:

@@ -11,12 +11,13 @@ from typing import Any
 from common.errors import UserError
 from data.action_spaces import NUMBERS, action_space
 from data.action_spaces.space import writable
-from data.images import opened, to_rgb
+from data.image_check import check_encoded, decoded
 from data.outcome import Outcome, Verdict
 from data.shards.shard import image_type
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, write_outcome
 from data.trajectory_writer import TrajectoryWriter
+from toolkits.readers.reading.steps import check_numbers
 from toolkits.readers.reading.torch_file import plain
 
 
@@ -75,7 +76,7 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
     """`out_dir/task<ID>--run<run>`.
 
     Raises:
-        UserError: it has no step, or an image is none.
+        UserError: it has no step, an image does not decode, or a number is NaN or infinite.
     """
     if not read.steps:
         raise UserError(f"{where}: holds no step of an agent")
@@ -86,6 +87,9 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
     try:
         for number, step in enumerate(read.steps, start=1):
             tree, reply, url, feedback = map(writable, (step.tree, step.reply, step.url, step.feedback))
+            check_numbers(
+                f"{where}, step {number}", [step.actions, *step.boxes.values()] if step.boxes else step.actions
+            )
             writer.write_observation(number, tree, None, png_of(f"{where}, step {number}", step.image), step.boxes)
             if step.html:
                 (writer.folder / f"html{number}.txt").write_text(writable(step.html), encoding="utf-8")
@@ -119,15 +123,16 @@ def _verdict(where: str, rewards: Sequence[Any]) -> Verdict:
 
 
 def png_of(where: str, image: Path | bytes | None) -> bytes:
+    """The picture as a PNG, a blank one for None; `UserError` where it does not decode."""
     if image is None:
         return _blank()
     content = image.read_bytes() if isinstance(image, Path) else image
     try:
-        kind, buffer = image_type(content), io.BytesIO()
-        with opened(io.BytesIO(content)) as picture:  # of a PNG only the size is read
-            if kind == "png":
-                return content
-            to_rgb(picture).save(buffer, "PNG")
+        buffer = io.BytesIO()
+        if image_type(content) == "png":
+            check_encoded(content)
+            return content
+        decoded(content).save(buffer, "PNG")
         return buffer.getvalue()
     except (UserError, OSError, ValueError) as error:
         named = f"{image}: " if isinstance(image, Path) else ""

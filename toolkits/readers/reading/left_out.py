@@ -3,6 +3,7 @@
 import collections
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from common.shown.terminal import printable
 
@@ -21,6 +22,18 @@ class LeftOut(collections.Counter[str]):
 
     def __str__(self) -> str:
         return _in_words(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """With all of it: a Counter sends its counts alone from process to process."""
+        return type(self), (dict(self),), self.__dict__
+
+    def add(self, other: "LeftOut") -> None:
+        """What another one counted, too."""
+        self.update(other)
+        self.addresses |= other.addresses
+        self.taken.update(other.taken)
+        self.num_read, self.num_bare = self.num_read + other.num_read, self.num_bare + other.num_bare
+        self.columns |= other.columns
 
     def tell(self, where: object) -> None:
         """A line each on the standard error output for what there is."""

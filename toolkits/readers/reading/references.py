@@ -2,9 +2,11 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import unquote
 
 from common.errors import UserError
@@ -16,6 +18,8 @@ from toolkits.readers.reading.addresses import fetched, is_address
 from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.steps import find_image
 
+_written: TextIO | None = None
+"""The paths of `nothing_of_what_is_refused`, in a file: there are as many as images."""
 NAMES = "image_names"
 """A field of records that hold their images as bytes, so that those which show the same picture share it again."""
 
@@ -60,15 +64,19 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
 
 def keep_image(where: str, image_dir: Path, content: bytes, identifier: str, number: int, named: str = "") -> str:
     """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name."""
-    check_name(f"{where}: its id", identifier)
     check_picture(where, content)
-    kind = image_type(content)
+    return place_image(where, image_dir, content, f"{identifier}.{number}.{image_type(content)}", named)
+
+
+def place_image(where: str, image_dir: Path, image: bytes | Path, name: str, named: str = "") -> str:
+    """As `keep_image` does with a picture that was looked at, by `name` where `named` is taken. One that is a file is
+    moved, or left where it is when the same picture is there already."""
+    check_name(f"{where}: its image", name)
     if own := PurePosixPath(named.replace("\\", "/")).name:
         check_name(f"{where}: its image", own)
-        if _is_free(image_dir / own, content):
+        if _is_free(image_dir / own, image):
             return own
-    name = f"{identifier}.{number}.{kind}"
-    write_image(where, image_dir / name, content)
+    write_image(where, image_dir / name, image)
     return name
 
 
@@ -79,21 +87,44 @@ def names_told(extra: dict[str, Any], num_images: int) -> list[str]:
     return names if is_whole else [""] * num_images
 
 
-def write_image(where: str, path: Path, content: bytes) -> None:
+def write_image(where: str, path: Path, image: bytes | Path) -> None:
     """`UserError` where another picture has that name, which samples that were read before may show."""
-    if not _is_free(path, content):
+    if not _is_free(path, image):
         raise UserError(
             f"{where}: {path} holds another picture, of another sample with this id; give this import its own "
             "--image_dir, or files with the same ids by the folder that they are in"
         )
 
 
-def _is_free(path: Path, content: bytes) -> bool:
+def _is_free(path: Path, image: bytes | Path) -> bool:
     """Written there, or there already."""
     if path.exists():
+        content = image.read_bytes() if isinstance(image, Path) else image
         return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
-    write_atomic(path, content, flush=False)
+    if isinstance(image, Path):
+        image.rename(path)
+    else:
+        write_atomic(path, image, flush=False)
+    if _written is not None:
+        _written.write(f"{path}\0")
     return True
+
+
+@contextlib.contextmanager
+def nothing_of_what_is_refused() -> Iterator[None]:
+    """Images that are written within the block are removed where it ends with a `UserError`."""
+    global _written
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="surrogateescape", newline="") as paths:
+        _written = paths
+        try:
+            yield
+        except UserError:
+            paths.seek(0)
+            for path in filter(None, paths.read().split("\0")):
+                Path(path).unlink(missing_ok=True)
+            raise
+        finally:
+            _written = None
 
 
 def _decoded(where: str, url: str) -> bytes:

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -72,6 +73,14 @@ def objects_in(where: str, value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise UserError(f"{where}: not a list of objects")
     return value
+
+
+def check_numbers(where: str, value: Any) -> None:
+    """`UserError` where a number in what stands for JSON is none that JSON has."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise UserError(f"{where}: holds NaN or an infinite number, which is no JSON") from None
 
 
 def rl_columns(where: str, step: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from typing import Any
 import xxhash
 
 from common.errors import UserError
-from common.files import write_atomic
 from data.action_spaces.space import ActionSpace, writable
 from data.conversation import StepText, build_conversation
 from data.samples.grounding import FIELD, Target
 from data.shards.shard import image_type
+from toolkits.readers.reading.pictures import check_picture
+from toolkits.readers.reading.references import write_image
 from toolkits.readers.reading.steps import record, sample_id
 from toolkits.readers.research.episode_folders import Losses, said_step
 from toolkits.readers.research.episodes import Episode
@@ -61,11 +62,13 @@ def _target(episode: Episode) -> dict[str, Any]:
 
 def _name(where: str, image: Path | bytes, image_dir: Path) -> str:
     if isinstance(image, Path):
+        check_picture(where, image)
         return str(image.relative_to(image_dir))
     try:
         name = f"{xxhash.xxh128_hexdigest(image)}.{image_type(image[:16])}"
     except UserError as error:
         raise UserError(f"{where}: {error}") from None
     if not (image_dir / name).exists():
-        write_atomic(image_dir / name, image, flush=False)
+        check_picture(where, image)
+        write_image(where, image_dir / name, image)
     return name
