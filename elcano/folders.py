@@ -64,7 +64,7 @@ def describe_folder(folder: Path) -> str:
     if folder.is_file():
         return "it is a file"
     if not folder.is_dir():
-        return "there is no such folder"
+        return "there is no such folder; give the --output_dir of a run"
     if kind := _kind(folder):
         return f"it is {kind}"
     for depth in ("*", "*/*"):

@@ -1,6 +1,6 @@
 """Trajectories of one action space as if the agent had spoken another: numbers to points, points to numbers or points.
 
-    python toolkits/convert_action_space.py --result_dir results/IL --output_dir results/IL-points \
+    python toolkits/convert_action_space.py --result_dir results/IL --output_dir results/IL-points \\
         --action_space qwen_computer_use
 
 It takes the screenshots and the boxes of the elements, which ours keep. A trajectory with an action that the other

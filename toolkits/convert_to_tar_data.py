@@ -1,6 +1,6 @@
 """Pack training samples into shuffled webdataset shards that training reads.
 
-    python toolkits/convert_to_tar_data.py --json_files data/json/il.json data/json/optim1.json \
+    python toolkits/convert_to_tar_data.py --json_files data/json/il.json data/json/optim1.json \\
         --image_dirs data/images/il data/images/optim1 --save_dir data/shards/optim1
 
 Several JSON files are mixed into one data set (D_IL with D_1, ...); `--abs_path stage1_Imitation_Learning` finds files

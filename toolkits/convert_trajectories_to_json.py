@@ -1,6 +1,6 @@
 """Turn judged trajectories into training samples: one sample per step, as OpenWebVoyager's training JSON.
 
-    python toolkits/convert_trajectories_to_json.py --result_dir results/train --image_dir data/images/il \
+    python toolkits/convert_trajectories_to_json.py --result_dir results/train --image_dir data/images/il \\
         --save_json_file data/json/il.json --round_id 1 --only_success
 
 A sample is {"id", "images": [names in image_dir], "conversations": [{"from": "human" | "gpt", "value"}]}. Kept are the

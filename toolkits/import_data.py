@@ -6,7 +6,7 @@
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --save_json_file web.json
     python toolkits/import_data.py --format pae --input_files train_trajectories.pt --image_dir pae --result_dir runs/a
     python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images --result_dir runs/b
-    python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images \
+    python toolkits/import_data.py --format digiq --input_files webshop.pt --image_dir images \\
         --save_json_file web.json --features features.parquet --candidates candidates.parquet
 
 The formats are those of toolkits/readers/formats.py; `--help` shows their table. What samples or trajectories cannot

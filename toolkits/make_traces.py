@@ -1,6 +1,6 @@
 """Trajectories with what is thought of them: values, Q and advantages of each step beside its screenshot, for people.
 
-    python toolkits/make_traces.py --result_dir runs/1/trajectories --round_id 1 \
+    python toolkits/make_traces.py --result_dir runs/1/trajectories --round_id 1 \\
         --column_files runs/1/values.parquet runs/1/digiq.parquet --output_dir runs/1/traces
 
     python toolkits/make_traces.py --result_dir results --tasks Shop-price-test--000 --output_dir pictures

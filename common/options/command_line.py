@@ -48,7 +48,7 @@ def read(
     try:
         with contextlib.redirect_stderr(told):
             words, program = _plain(kind, words), program or _SCRIPT or None
-            return tyro.cli(kind, args=words, prog=program, description=description, use_underscores=True)
+            return tyro.cli(kind, args=words, prog=program or _module(), description=description, use_underscores=True)
     except SystemExit as ended:
         if not ended.code:
             raise
@@ -65,6 +65,12 @@ def as_typed(message: str, words: Sequence[str]) -> str:
     ]
     told = ", ".join(f"{flag.upper()} is --{flag}" for flag in named if f"--{flag}" not in message)
     return f"{message} ({told} here)" if told else message
+
+
+def _module() -> str | None:
+    """How it was started by `python -m`; None: by its file, which help names as it was typed."""
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return f"python -m {spec.name.removesuffix('.__main__')}" if spec else None
 
 
 def _started() -> str:

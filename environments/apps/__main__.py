@@ -97,14 +97,14 @@ def _install(command: Install) -> int:
 
 
 def _list(command: List) -> int:
-    table = Table(("name", "application", "license", "installed"), ("templates", "held out", "records"))
+    table = Table(("name", "installed"), ("templates", "held out", "records"), ("application (license)",))
     for app in chosen_apps(()):
         about, templates = app.about, app.module("tasks").TEMPLATES.values()
         held_out = sum(template.split == "test" for template in templates)
         records = str(len(app.seed_records)) if app.installed else ""
-        title = f"{app.title} {about.version}"
+        title = f"{app.title} {about.version} ({about.license})"
         installed = "yes" if app.installed else "no"
-        table.add(app.name, title, about.license, installed, str(len(templates)), str(held_out), records)
+        table.add(app.name, installed, str(len(templates)), str(held_out), records, title)
     print_table(table)
     return 0
 

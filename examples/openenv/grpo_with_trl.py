@@ -10,18 +10,24 @@ knows five actions and reads words by their hash: it can learn to say that what 
 
 import argparse
 import contextlib
+import sys
 import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
+try:
+    from datasets import Dataset
+    from openenv import GenericEnvClient
+    from trl import GRPOConfig, GRPOTrainer
+except ModuleNotFoundError as missing:
+    print(f"error: {missing} in {sys.executable}; run: pip install trl openenv", file=sys.stderr)
+    sys.exit(2)
+
 import torch
-from datasets import Dataset
-from openenv import GenericEnvClient
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-from trl import GRPOConfig, GRPOTrainer
 
 ACTIONS = ("ANSWER; N/A", "ANSWER; done", "Wait", "GoBack", "Scroll [WINDOW]; down")
 WORDS = 16

@@ -97,6 +97,12 @@ def test_a_command_that_is_not_there_or_lacks_a_word(words: str, message: str) -
     assert str(raised.value) == message
 
 
+def test_help_names_a_module_as_it_was_typed() -> None:
+    asked = [sys.executable, "-m", "environments.touch.make_tasks", "--help"]
+    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("usage: python -m environments.touch.make_tasks [-h]")
+
+
 def test_commands_end_with_one_line_and_code_2() -> None:
     command = [sys.executable, str(ROOT / "toolkits" / "inspect_data.py"), "--dta", "x"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -30,7 +30,7 @@ def test_a_folder_is_named_with_the_command_that_tells_more(tmp_path: Path, file
     (tmp_path / file).write_text("{}")
     assert said in describe_folder(tmp_path)
     assert describe_folder(tmp_path / file) == "it is a file"
-    assert describe_folder(tmp_path / "nowhere") == "there is no such folder"
+    assert describe_folder(tmp_path / "nowhere") == "there is no such folder; give the --output_dir of a run"
 
 
 def make_run(folder: Path) -> Path:

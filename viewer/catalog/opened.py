@@ -47,7 +47,7 @@ def check_roots(roots: Sequence[Path]) -> None:
     for root in roots:
         if not is_folder(root):
             what = "a file, no folder" if root.exists() else "no such folder"
-            raise UserError(f"{root}: {what}; give a run's, such as runs/quickstart, or one of trajectories")
+            raise UserError(f"{root}: {what}; give the --output_dir of a run, or a folder of trajectories")
         try:
             str(root.resolve()).encode()
         except UnicodeEncodeError:

@@ -17,6 +17,7 @@ from common.processes import listen
 from data.actions.action import parse_reply
 from data.conversation import StepText, build_chat
 from data.task import Task
+from environments.apps.__main__ import main as list_command
 from environments.apps.application import app_names, make_app
 from environments.apps.changes import changes, digest
 from environments.apps.expert.expert import reply
@@ -328,3 +329,12 @@ def test_a_journal_is_compared_by_what_it_says(written: str, changed: bool) -> N
 )
 def test_a_page_is_known_by_what_it_is_about(app: str, url: str, place: str) -> None:
     assert make_app(app).module("check").place(f"http://{app}.localhost:7070{url}") == place
+
+
+def test_the_list_says_each_name_whole_in_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert list_command(["list"]) == 0
+    words = capsys.readouterr().out.split()
+    assert set(app_names()) <= set(words) and "…" not in "".join(words)
