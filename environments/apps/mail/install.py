@@ -5,6 +5,7 @@ from pathlib import Path
 
 from environments.apps import php
 from environments.apps.installing import About
+from environments.apps.mail.settings import PLUGIN
 
 _VERSION = "1.6.5"
 _DOVECOT = "1:2.3.19.1+dfsg1-2.1+deb12u7"
@@ -31,6 +32,9 @@ def _finish(program: Path) -> None:
     settings = web(program) / "plugins" / "jqueryui" / "config.inc.php"
     settings.unlink()  # a link to a file of the system
     shutil.copy(program / "etc" / "roundcube" / "plugins" / "jqueryui" / "config.inc.php", settings)
+    plugin = web(program) / "plugins" / PLUGIN / f"{PLUGIN}.php"
+    plugin.parent.mkdir()
+    plugin.write_text("<?php // its class stands in our settings, which Roundcube reads before\n")
     begin = web(program) / "program" / "include" / "iniset.php"
     begin.write_text(begin.read_text().replace("'/var/lib/roundcube/'", "dirname(__DIR__, 2) . '/'"))
 

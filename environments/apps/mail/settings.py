@@ -3,6 +3,7 @@
 DATABASE, MAILS, OUTBOX, CONFIG = "mail.sqlite", "Maildir", "outbox", "config"
 IMAP, SMTP = "imap.socket", "smtp.socket"
 """Where servers listen, in the folder of the state."""
+PLUGIN = "elcano_account"
 FOLDERS = ("Drafts", "Sent", "Junk", "Trash")
 """Which Roundcube uses for itself."""
 SETTINGS = f"""<?php
@@ -18,7 +19,7 @@ $config['display_product_info'] = 0;
 $config['log_driver'] = 'stdout';
 $config['temp_dir'] = "$state/temp";
 $config['mime_types'] = null;
-$config['plugins'] = ['elcano_account'];
+$config['plugins'] = ['{PLUGIN}'];
 $config['session_lifetime'] = 600;
 $config['language'] = 'en_US';
 $config['timezone'] = 'UTC';
@@ -41,7 +42,7 @@ $config['enable_spellcheck'] = false;
 $config['check_all_folders'] = false;
 $config['max_message_size'] = '1M';
 
-class elcano_account extends rcube_plugin
+class {PLUGIN} extends rcube_plugin
 {{
     function init()
     {{
