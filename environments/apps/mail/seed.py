@@ -50,6 +50,10 @@ def build(program: Path, state: Path) -> None:
     for name in (IMAP, SMTP):
         (state / name).unlink()
     with _opened(state / DATABASE) as connection:
+        [(logged_in,)] = connection.execute("SELECT last_login IS NOT NULL FROM users")
+        if not logged_in:
+            raise UserError("Roundcube does not reach Dovecot")
+        connection.execute("UPDATE users SET last_login = NULL")
         connection.execute("DELETE FROM session")
 
 

@@ -58,7 +58,10 @@ class {PLUGIN} extends rcube_plugin
             return $args;
         }}
         $rcmail->session->set_auth_cookie();
-        return $args['task'] == 'login' ? ['task' => 'mail', 'action' => ''] : $args;
+        $task = rcube_utils::get_input_string('_task', rcube_utils::INPUT_GET);
+        $action = rcube_utils::get_input_string('_action', rcube_utils::INPUT_GPC);
+        $known = $task && $task != 'login';
+        return ['task' => $known ? $task : 'mail', 'action' => $known ? $action : ''];
     }}
 
     /** Dovecot listens at a file. */

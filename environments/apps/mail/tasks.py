@@ -1,1 +1,2 @@
-TEMPLATES = {}
+from environments.apps.templates import Instance, Template, cannot
+TEMPLATES = {"x": Template("impossible", ("Do nothing.", "Do not."), lambda state, rng: Instance({}, cannot()))}
