@@ -57,6 +57,7 @@ class {PLUGIN} extends rcube_plugin
         if (!empty($_SESSION['user_id']) || !$rcmail->login('ana', 'none', 'localhost')) {{
             return $args;
         }}
+        $rcmail->session->regenerate_id(false);
         $rcmail->session->set_auth_cookie();
         $task = rcube_utils::get_input_string('_task', rcube_utils::INPUT_GET);
         $action = rcube_utils::get_input_string('_action', rcube_utils::INPUT_GPC);
