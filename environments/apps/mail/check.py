@@ -18,11 +18,12 @@ from environments.apps.sqlite import rows
 _OURS = re.compile(r"<(\d+\.\w+)@bookbus\.example>")
 _MARKS = {"S": "seen", "F": "flagged", "R": "answered"}
 _SCALAR = re.compile(r's:\d+:"(\w+)";(?:i:(-?\d+)|b:([01])|s:\d+:"([^"]*)"|(N));')
-_VIEW = {"message_sort_col", "message_sort_order", "message_threading", "list_cols", "client_hash"}
-"""How lists look, and what Roundcube notes for itself."""
+_LIST = re.compile(r's:\d+:"\w+";a:\d+:\{[^{}]*\}')
+_VIEW = {"message_sort_col", "message_sort_order", "client_hash"}
+"""How lists look, and what Roundcube notes for itself; so are lists, such as which folders show threads."""
 _QUERIES = {
-    "contact": "SELECT contact_id, name, firstname, surname, email, vcard FROM contacts WHERE NOT del",
-    "group": "SELECT name FROM contactgroups WHERE NOT del",
+    "contact": "SELECT name, firstname, surname, email, vcard FROM contacts WHERE NOT del ORDER BY contact_id",
+    "group": "SELECT name FROM contactgroups WHERE NOT del ORDER BY contactgroup_id",
     "member": "SELECT one.name AS 'group', contacts.name AS contact FROM contactgroupmembers AS held "
     "JOIN contactgroups AS one USING (contactgroup_id) JOIN contacts USING (contact_id) WHERE NOT one.del "
     "AND NOT contacts.del",
@@ -37,7 +38,6 @@ def records(state: Path) -> list[dict[str, Any]]:
     found = [record for kind, query in _QUERIES.items() for record in rows(state / DATABASE, kind, query)]
     for record in found:
         if record["kind"] == "contact":
-            del record["contact_id"]
             record["telephone"] = ", ".join(re.findall(r"(?m)^TEL[^:]*:(.*?)\r?$", record.pop("vcard")))
     return [*_mails(state / MAILS), *_sent(state / OUTBOX), *found, *_settings(state / DATABASE)]
 
@@ -121,6 +121,6 @@ def _id(header: object) -> str:
 def _settings(database: Path) -> Iterator[dict[str, Any]]:
     """What differs from the beginning; only numbers, words and yes or no can be told there."""
     for user in rows(database, "user", "SELECT preferences FROM users"):
-        for name, number, yes, word, _ in _SCALAR.findall(user["preferences"]):
+        for name, number, yes, word, _ in _SCALAR.findall(_LIST.sub("", user["preferences"])):
             if name not in _VIEW:
                 yield {"kind": "setting", "name": name, "value": number or yes or word}

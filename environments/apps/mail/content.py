@@ -14,10 +14,25 @@ PEOPLE = {
     "Hanne Oduya": "hanne@school.example",
     "Ivo Brandt": "ivo@garage.example",
 }
-GROUPS = {"Crew": ("Bo Ferrer", "Chen Ilves"), "School": ("Farah Nieminen", "Hanne Oduya")}
+GROUPS = {
+    "Crew": ("Bo Ferrer", "Chen Ilves"),
+    "School": ("Farah Nieminen", "Hanne Oduya"),
+    "Garage": ("Emil Sandoval", "Ivo Brandt"),
+    "Paper": ("Dora Quist", "Gus Marchetti"),
+    "Thursdays": ("Bo Ferrer", "Hanne Oduya"),
+}
 FOLDERS = ("Events", "Repairs", "Suppliers")
 """The agent's own."""
-_PLACES = ("Alder Lane", "Brick Square", "Cooper Hill", "Dove Bridge", "Elm Court", "Fisher Quay", "Gate House", "Hay Yard")
+_PLACES = (
+    "Alder Lane",
+    "Brick Square",
+    "Cooper Hill",
+    "Dove Bridge",
+    "Elm Court",
+    "Fisher Quay",
+    "Gate House",
+    "Hay Yard",
+)
 _SUBJECTS = {
     "INBOX": ("New stop at {}", "Keys for {}", "Complaint from {}", "Timetable of {}", "Returned books at {}"),
     "Events": ("Reading night at {}", "Puppet show at {}", "Book swap at {}"),
@@ -37,7 +52,12 @@ _OPENINGS = (
     "This came up again yesterday.",
     "Before I forget it, a short note.",
 )
-_CLOSINGS = ("Tell me what you think.", "There is no hurry.", "We can talk about it on Thursday.", "Thank you for your help.")
+_CLOSINGS = (
+    "Tell me what you think.",
+    "There is no hurry.",
+    "We can talk about it on Thursday.",
+    "Thank you for your help.",
+)
 _FILES = ("plan", "photo", "offer", "list", "sketch")
 _SENT = ("Thanks for the visit", "Minutes of Thursday", "Fuel card")
 _JUNK = ("You have been chosen", "Cheap ink forever")

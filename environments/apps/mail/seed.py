@@ -119,7 +119,13 @@ def _fill_database(program: Path, state: Path, made: content.Content) -> None:
 
 def _contact(name: str, address: str, telephone: str) -> dict[str, Any]:
     first, last = name.split()
-    lines = ("BEGIN:VCARD", "VERSION:3.0", f"N:{last};{first};;;", f"FN:{name}", f"EMAIL;TYPE=INTERNET;TYPE=WORK:{address}")
+    lines = (
+        "BEGIN:VCARD",
+        "VERSION:3.0",
+        f"N:{last};{first};;;",
+        f"FN:{name}",
+        f"EMAIL;TYPE=INTERNET;TYPE=WORK:{address}",
+    )
     vcard = "\r\n".join((*lines, f"TEL;TYPE=WORK:{telephone}", "END:VCARD"))
     words = f" {name} {address} ".lower()
     return {
