@@ -93,7 +93,10 @@ def _mail() -> list[dict[str, Any]]:
         records.append({"kind": "group", "name": name})
         records += [{"kind": "member", "group": name, "contact": member} for member in members]
     unset = dict.fromkeys(("organization", "reply_to", "bcc", "signature"), "")
-    records.append({"kind": "identity", "name": mail.AGENT, "email": mail.ADDRESS, "standard": 1, **unset})
+    for name, address in mail.IDENTITIES.items():
+        records.append(
+            {"kind": "identity", "name": name, "email": address, "standard": int(name == mail.AGENT), **unset}
+        )
     return records
 
 

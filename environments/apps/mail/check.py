@@ -17,10 +17,8 @@ from environments.apps.sqlite import rows
 
 _OURS = re.compile(r"<(\d+\.\w+)@bookbus\.example>")
 _MARKS = {"S": "seen", "F": "flagged", "R": "answered"}
-_SCALAR = re.compile(r's:\d+:"(\w+)";(?:i:(-?\d+)|b:([01])|s:\d+:"([^"]*)"|(N));')
-_LIST = re.compile(r's:\d+:"\w+";a:\d+:\{[^{}]*\}')
 _VIEW = {"message_sort_col", "message_sort_order", "client_hash"}
-"""How lists look, and what Roundcube notes for itself; so are lists, such as which folders show threads."""
+"""How lists look, and what Roundcube notes for itself."""
 _QUERIES = {
     "contact": "SELECT name, firstname, surname, email, vcard FROM contacts WHERE NOT del ORDER BY contact_id",
     "group": "SELECT name FROM contactgroups WHERE NOT del ORDER BY contactgroup_id",
@@ -119,8 +117,27 @@ def _id(header: object) -> str:
 
 
 def _settings(database: Path) -> Iterator[dict[str, Any]]:
-    """What differs from the beginning; only numbers, words and yes or no can be told there."""
+    """What differs from the beginning. Lists, such as where a search looks, are Roundcube's own bookkeeping."""
     for user in rows(database, "user", "SELECT preferences FROM users"):
-        for name, number, yes, word, _ in _SCALAR.findall(_LIST.sub("", user["preferences"])):
-            if name not in _VIEW:
-                yield {"kind": "setting", "name": name, "value": number or yes or word}
+        held = _unserialized(user["preferences"].encode(), 0)[0] if user["preferences"] else {}
+        for name, value in held.items():
+            if name not in _VIEW and not isinstance(value, dict):
+                yield {"kind": "setting", "name": name, "value": value}
+
+
+def _unserialized(text: bytes, at: int) -> tuple[Any, int]:
+    """(a value as PHP's serialize writes it, where it ends); arrays are dicts, and other scalars are their words."""
+    kind = text[at : at + 1]
+    if kind == b"N":
+        return "", at + 2
+    end = text.index(b":" if kind in b"sa" else b";", at + 2)
+    if kind not in b"sa":
+        return text[at + 2 : end].decode(), end + 1
+    size, at = int(text[at + 2 : end]), end + 2
+    if kind == b"s":
+        return text[at : at + size].decode(), at + size + 2
+    found = {}
+    for _ in range(size):
+        key, at = _unserialized(text, at)
+        found[key], at = _unserialized(text, at)
+    return found, at + 1

@@ -4,6 +4,8 @@ import dataclasses
 import random
 
 AGENT, ADDRESS = "Ana Lund", "ana@bookbus.example"
+IDENTITIES = {AGENT: ADDRESS, "Bookbus Desk": "desk@bookbus.example"}
+"""Under which the agent writes, the usual one first."""
 PEOPLE = {
     "Bo Ferrer": "bo@bookbus.example",
     "Chen Ilves": "chen@bookbus.example",

@@ -175,8 +175,8 @@ def delete(state: State, rng: random.Random) -> Instance:
 
 
 def organization(state: State, rng: random.Random) -> Instance:
-    name = rng.choice(_ORGANIZATIONS)
-    return Instance({"name": name}, edits(state.of("identity")[0], organization=name))
+    identity, name = rng.choice(state.of("identity")), rng.choice(_ORGANIZATIONS)
+    return Instance({"identity": identity["name"], "name": name}, edits(identity, organization=name))
 
 
 def _only(state: State, rng: random.Random, **known: str) -> Record:

@@ -17,7 +17,7 @@ from common.errors import UserError
 from environments.apps.clock import BUILT, environment
 from environments.apps.mail import content
 from environments.apps.mail.install import web
-from environments.apps.mail.settings import CONFIG, DATABASE, FOLDERS, IMAP, MAILS, OUTBOX, SETTINGS, SMTP
+from environments.apps.mail.settings import CONFIG, DATABASE, FOLDERS, IMAP, OUTBOX, SETTINGS, SMTP
 from environments.apps.mail.start import COOKIES, START, command, dovecot
 from environments.apps.php_warm import warm
 
@@ -106,8 +106,9 @@ def _fill_database(program: Path, state: Path, made: content.Content) -> None:
         connection.executescript(schema)
         user = {"user_id": 1, "username": "ana", "mail_host": "localhost", "created": BUILT, "language": "en_US"}
         _insert(connection, "users", user)
-        identity = {"user_id": 1, "standard": 1, "name": content.AGENT, "email": content.ADDRESS, "changed": BUILT}
-        _insert(connection, "identities", identity)
+        for name, address in content.IDENTITIES.items():
+            about = {"name": name, "email": address, "standard": int(name == content.AGENT)}
+            _insert(connection, "identities", {"user_id": 1, "changed": BUILT, **about})
         for number, (name, address) in enumerate(content.PEOPLE.items(), start=1):
             _insert(connection, "contacts", {"contact_id": number, **_contact(name, address, made.telephones[name])})
         for number, (name, members) in enumerate(content.GROUPS.items(), start=1):

@@ -1,5 +1,6 @@
 """How somebody who knows Roundcube does what is asked there: choose the mail in its list, then use the buttons."""
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -103,7 +104,7 @@ def _by(person: str, use: Callable[[Element], Move]) -> Rule:
 
     def apply(now: Situation) -> Move | None:
         elements = now.page.elements
-        pairs = zip(elements, elements[1:], strict=False)
+        pairs = itertools.pairwise(elements)
         return next((use(link) for cell, link in pairs if cell.role == "cell" and cell.name.startswith(person)), None)
 
     return apply
@@ -172,10 +173,10 @@ def _new_folder(name: str) -> Rule:
     return first(made, settings("Folders", write("Folder name", name), press(r"\W*Create")))
 
 
-def _organization(name: str) -> Rule:
+def _organization(identity: str, name: str) -> Rule:
     form = when(lambda now: now.named(("textbox",), "Organization"), in_turn(write("Organization", name), press(SAVE)))
     saved = when(lambda now: now.said("Step 2 of 2"), answer("done"))
-    return first(saved, settings("Identities", form, press(r"\W*Ana Lund .*")))
+    return first(saved, settings("Identities", form, press(rf"\W*{identity} .*")))
 
 
 SOLVERS: dict[str, Callable[..., Rule]] = {

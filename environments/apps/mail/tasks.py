@@ -67,7 +67,7 @@ TEMPLATES: dict[str, Template] = {
         (
             "Prepare a mail to {address} with the subject {subject} and save it as a draft, without sending it. Its "
             "text: {text}",
-            "Do not send anything yet, but leave a draft for {address} whose subject is {subject} and which says: {text}",
+            "Do not send anything yet. Leave a draft for {address} with the subject {subject} that says: {text}",
         ),
         instances.draft,
         "test",
@@ -140,8 +140,8 @@ TEMPLATES: dict[str, Template] = {
     "organization": Template(
         "edit",
         (
-            "In my identity, set the organization to {name}.",
-            "My mails should name an organization, which is {name}. Write it into my identity.",
+            "In my identity {identity}, set the organization to {name}.",
+            "Mails that I send as {identity} should name an organization. Write into that identity: {name}",
         ),
         instances.organization,
     ),
