@@ -5,6 +5,7 @@ Mails are known by what they are, not by when they came. How a list is sorted is
 
 import email
 import email.policy
+import functools
 import re
 from collections.abc import Iterator
 from email.message import EmailMessage
@@ -19,6 +20,7 @@ _OURS = re.compile(r"<(\d+\.\w+)@bookbus\.example>")
 _MARKS = {"S": "seen", "F": "flagged", "R": "answered"}
 _VIEW = {"message_sort_col", "message_sort_order", "client_hash"}
 """How lists look, and what Roundcube notes for itself."""
+_SENT = ("subject", "text", "answers", "files")
 _QUERIES = {
     "contact": "SELECT name, firstname, surname, email, vcard FROM contacts WHERE NOT del ORDER BY contact_id",
     "group": "SELECT name FROM contactgroups WHERE NOT del ORDER BY contactgroup_id",
@@ -63,8 +65,8 @@ def _mails(mails: Path) -> Iterator[dict[str, Any]]:
                 continue
             about = {held: _yes(mark in marks) for mark, held in _MARKS.items()}
             forwarded = _yes("$forwarded" in {keywords.get(mark, "") for mark in marks})
-            message = _read(path)
-            yield {"kind": "mail", "folder": name, **described(message), **about, "forwarded": forwarded}
+            mail = {name: value for name, value in described(path.read_bytes()).items() if name != "sent_to"}
+            yield {"kind": "mail", "folder": name, **mail, **about, "forwarded": forwarded}
 
 
 def _yes(held: bool) -> str:
@@ -80,24 +82,21 @@ def _keywords(folder: Path) -> dict[str, str]:
 
 def _sent(outbox: Path) -> Iterator[dict[str, Any]]:
     for path in sorted(outbox.glob("*.eml")):
-        message = _read(path)
-        to = ", ".join(sorted(str(message["X-RcptTo"]).split(", ")))
-        about = described(message)
-        yield {"kind": "sent", "to": to, **{name: about[name] for name in ("subject", "text", "answers", "files")}}
+        about = described(path.read_bytes())
+        yield {"kind": "sent", "to": about["sent_to"], **{name: about[name] for name in _SENT}}
 
 
-def _read(path: Path) -> EmailMessage:
-    message = email.message_from_bytes(path.read_bytes(), policy=email.policy.default)
+@functools.lru_cache(4096)
+def described(data: bytes) -> dict[str, Any]:
+    """A mail without times and marks. `answers` is the mail that it replies to or passes on; white space counts as one
+    space. A mail is parsed once, since that is most of what a comparison takes."""
+    message = email.message_from_bytes(data, policy=email.policy.default)
     assert isinstance(message, EmailMessage)  # it is, by this policy
-    return message
-
-
-def described(message: EmailMessage) -> dict[str, Any]:
-    """A mail without times and marks. `answers` is the mail that it is a reply to; white space counts as one space."""
     body = message.get_body(preferencelist=("plain", "html"))
     text = body.get_content() if body is not None else ""
     people = {name: ", ".join(_addresses(message, name)) for name in ("from", "to", "cc", "bcc")}
     return {
+        "sent_to": ", ".join(sorted(str(message["X-RcptTo"] or "").split(", "))),
         "id": _id(message["Message-ID"]) or "new",
         **people,
         "subject": str(message["Subject"] or ""),

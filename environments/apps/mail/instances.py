@@ -125,9 +125,9 @@ def add_contact(state: State, rng: random.Random) -> Instance:
 
 
 def _replied(mail: Record, text: str) -> tuple[list[Record], list[Record]]:
-    """What is new and what is gone when a mail was answered so."""
+    """What is new and what is gone when a mail was answered so; who answers a mail has read it."""
     new = _sent(mail["from"], f"Re: {mail['subject']}", text, answers=mail["id"])
-    return [*new, mail | {"answered": "yes"}], [mail]
+    return [*new, mail | {"answered": "yes", "seen": "yes"}], [mail]
 
 
 def reply(state: State, rng: random.Random) -> Instance:
@@ -144,7 +144,7 @@ def reply_price(state: State, rng: random.Random) -> Instance:
 def forward(state: State, rng: random.Random) -> Instance:
     mail, text = _one(state, rng), rng.choice(_TEXTS)
     address = rng.choice(sorted(set(PEOPLE.values()) - {mail["from"]}))
-    new = _sent(address, f"Fwd: {mail['subject']}", text, files=f"{mail['subject']}.eml")
+    new = _sent(address, f"Fwd: {mail['subject']}", text, answers=mail["id"], files=f"{mail['subject']}.eml")
     slots = {"subject": mail["subject"], "address": address, "text": text}
     return Instance(slots, leaves([*new, mail | {"forwarded": "yes"}], [mail]))
 
