@@ -119,6 +119,7 @@ def _folder(rng: random.Random, folder: str) -> list[Mail]:
         fact = rng.choice(_FACTS).format(rng.randint(21, 989))
         text = f"{rng.choice(_OPENINGS)}\n{fact}\n{rng.choice(_CLOSINGS)}"
         file = f"{rng.choice(_FILES)}-{rng.randint(10, 99)}.txt" if rng.random() < 0.35 else ""
-        marks = {"seen": rng.random() < 0.7, "flagged": rng.random() < 0.25, "file": file}
-        mails.append(Mail(folder, number, rng.choice(sorted(PEOPLE)), AGENT, subject, text, day, **marks))
+        seen, flagged = rng.random() < 0.7, rng.random() < 0.25
+        sender = rng.choice(sorted(PEOPLE))
+        mails.append(Mail(folder, number, sender, AGENT, subject, text, day, seen, flagged, file))
     return mails
