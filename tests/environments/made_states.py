@@ -8,6 +8,7 @@ from environments.apps.fossil import content as fossil
 from environments.apps.hledger import check as hledger_check
 from environments.apps.hledger import content as hledger
 from environments.apps.machina import content as machina
+from environments.apps.mail import content as mail
 from environments.apps.mediawiki import content as mediawiki
 from environments.apps.oscar import content as oscar
 from environments.apps.roundup import content as roundup
@@ -73,6 +74,32 @@ def _machina() -> list[dict[str, Any]]:
     return records
 
 
+def _mail() -> list[dict[str, Any]]:
+    made, people = mail.make(), {mail.AGENT: mail.ADDRESS, **mail.PEOPLE}
+    empty = dict.fromkeys(("cc", "bcc", "answers"), "")
+    folders = ("INBOX", "Drafts", "Sent", "Junk", "Trash", *mail.FOLDERS)
+    records: list[dict[str, Any]] = [{"kind": "folder", "name": name, "shown": "yes"} for name in folders]
+    for one in made.mails:
+        about = {"id": f"{one.number}.{one.folder.lower()}", "folder": one.folder, "subject": one.subject}
+        known = {"from": people[one.sender], "to": people[one.recipient], "text": " ".join(one.text.split())}
+        marks = {name: "yes" if held else "no" for name, held in (("seen", one.seen), ("flagged", one.flagged))}
+        more = {"files": one.file, "answered": "no", "forwarded": "no"}
+        records.append({"kind": "mail", **about, **known, **empty, **marks, **more})
+    for name, address in mail.PEOPLE.items():
+        first, last = name.split()
+        about = {"name": name, "firstname": first, "surname": last, "email": address}
+        records.append({"kind": "contact", **about, "telephone": made.telephones[name]})
+    for name, members in mail.GROUPS.items():
+        records.append({"kind": "group", "name": name})
+        records += [{"kind": "member", "group": name, "contact": member} for member in members]
+    unset = dict.fromkeys(("organization", "reply_to", "bcc", "signature"), "")
+    for name, address in mail.IDENTITIES.items():
+        records.append(
+            {"kind": "identity", "name": name, "email": address, "standard": int(name == mail.AGENT), **unset}
+        )
+    return records
+
+
 def _mediawiki() -> list[dict[str, Any]]:
     made, records, number = mediawiki.make(), [], 1  # the version that a new wiki begins with
     for title, versions in made.pages.items():
@@ -135,6 +162,7 @@ MADE_STATES = {
     "fossil": _fossil(),
     "hledger": hledger_check.parse(hledger.written(hledger.make())),
     "machina": _machina(),
+    "mail": _mail(),
     "mediawiki": _mediawiki(),
     "oscar": _oscar(),
     "roundup": _roundup(),

@@ -1,24 +1,14 @@
-"""Pages are asked for once while the seed is built: what PHP compiles for them, and what MediaWiki keeps of them, is
-there when a server starts."""
+"""What our MediaWiki is asked for once while its seed is built."""
 
 import contextlib
-import http.client
 import sqlite3
-import subprocess
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
-from common.errors import UserError
-from common.processes import die_with_parent, free_port
-from environments.apps.clock import BEGIN, environment
+from environments.apps import php_warm
 from environments.apps.mediawiki.content import LIST
 from environments.apps.mediawiki.settings import CACHE
 from environments.apps.mediawiki.start import COOKIES, START, command
 
-_TIMEOUT_S = 120.0
 _LIST = LIST.replace(" ", "_")
 _PAGES = (
     *(START, f"/index.php/{_LIST}", "/index.php?search=Glass"),
@@ -38,42 +28,16 @@ _LOADED = ("startup&only=scripts&raw=1", "skins.vector.styles.legacy&only=styles
 
 
 def warm(program: Path, state: Path) -> None:
-    """At the moment at which servers start, since MediaWiki keeps things for a day.
+    """Ask for all of it.
 
     Raises:
         UserError: MediaWiki does not answer.
     """
-    port = free_port()
-    where = environment(program, BEGIN, HOME=str(state), TMPDIR=str(state))
-    line = command(program, state, port, f"http://127.0.0.1:{port}{START}")
-    nowhere = subprocess.DEVNULL
-    with subprocess.Popen(
-        line, env=where, cwd=state, preexec_fn=die_with_parent, stdin=nowhere, stdout=nowhere, stderr=nowhere
-    ) as server:
-        try:
-            address = f"http://127.0.0.1:{port}"
-            _until_answered(lambda: _get(f"{address}{START}"))
-            loaded = (f"/load.php?lang=en&skin=vector&modules={names}" for names in _LOADED)
-            for page in (*_PAGES, *loaded):
-                _get(f"{address}{page}")
-        finally:
-            server.terminate()
+    loaded = (f"/load.php?lang=en&skin=vector&modules={names}" for names in _LOADED)
+
+    def serve(port: int) -> list[str]:
+        return command(program, state, port, f"http://127.0.0.1:{port}{START}")
+
+    php_warm.warm(program, state, serve, START, COOKIES, (*_PAGES, *loaded))
     with contextlib.closing(sqlite3.connect(state / CACHE)) as cache:
         cache.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _get(url: str) -> None:
-    cookies = "; ".join(f"{name}={value}" for name, value in COOKIES.items())
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    opener.open(urllib.request.Request(url, headers={"Cookie": cookies}), timeout=_TIMEOUT_S).read()
-
-
-def _until_answered(ask: Callable[[], None]) -> None:
-    deadline = time.monotonic() + _TIMEOUT_S
-    while True:
-        try:
-            return ask()
-        except (OSError, urllib.error.URLError, http.client.HTTPException) as error:
-            if time.monotonic() > deadline:
-                raise UserError(f"MediaWiki does not answer after it was filled: {error}") from None
-            time.sleep(0.1)

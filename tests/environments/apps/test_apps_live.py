@@ -26,6 +26,7 @@ from environments.apps.fava.start import LEDGER
 from environments.apps.fossil.start import REPOSITORY
 from environments.apps.hledger.start import JOURNAL
 from environments.apps.installing import python_of
+from environments.apps.mail.settings import DATABASE as MAIL
 from environments.apps.mediawiki.settings import DATABASE as WIKI
 from environments.apps.sandbox import complaint
 from environments.apps.server import Server
@@ -37,6 +38,7 @@ from tests.environments.made_states import MADE_STATES
 pytestmark = pytest.mark.slow
 DISTURBANCES = {
     "fossil": (REPOSITORY, "DELETE FROM ticket"),
+    "mail": (MAIL, "DELETE FROM contactgroupmembers"),
     "mediawiki": (WIKI, "DELETE FROM watchlist"),
     "machina": (DJANGO, "DELETE FROM forum_polls_topicpoll"),
     "oscar": (DJANGO, "DELETE FROM wishlists_line"),
@@ -45,7 +47,9 @@ DISTURBANCES = {
     "trac": ("db/trac.db", "DELETE FROM milestone"),
 }
 FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
-TREES = dict.fromkeys(("fava", "fossil", "hledger", "machina", "oscar", "roundup_devel", "tiddlywiki"), "complete")
+TREES = dict.fromkeys(
+    ("fava", "fossil", "hledger", "machina", "mail", "oscar", "roundup_devel", "tiddlywiki"), "complete"
+)
 """Which tree an expert reads, if not that of released models."""
 
 
