@@ -14,6 +14,7 @@ from environments.apps.roundup import content as roundup
 from environments.apps.tiddlywiki import check as tiddlywiki_check
 from environments.apps.tiddlywiki import content as tiddlywiki
 from environments.apps.trac import content as trac
+from environments.apps.wagtail import content as wagtail
 
 
 def _trac() -> list[dict[str, Any]]:
@@ -130,6 +131,25 @@ def _tiddlywiki() -> list[dict[str, Any]]:
     ]
 
 
+def _wagtail() -> list[dict[str, Any]]:
+    made = wagtail.make()
+    empty = dict.fromkeys(("seo_title", "search_description", "go_live_at", "expire_at"), "")
+    records: list[dict[str, Any]] = []
+    for number, page in enumerate(made.pages, start=3):  # below the root and the start page
+        known = {"id": number, "type": page["type"], "parent": page["parent"] or made.home}
+        in_menus = "no" if page["parent"] else "yes"
+        said = {"title": page["title"], "slug": wagtail.slug(page["title"]), "show_in_menus": in_menus, **empty}
+        about = {"status": "live" if page["live"] else "draft", "locked": "no"}
+        records.append({"kind": "page", **known, **about, **said, **page["fields"]})
+        if page["waiting"]:
+            records.append({"kind": "changes", **known, **said, **page["fields"], **page["waiting"]})
+    records += [{"kind": "person", **person} for person in made.people]
+    records += [{"kind": "category", "name": name, "description": text} for name, text in made.categories.items()]
+    no_page = {"page": "", "route": "", "is_permanent": 1, "site": ""}
+    records += [{"kind": "redirect", "old_path": old, "link": link, **no_page} for old, link in made.redirects.items()]
+    return records
+
+
 MADE_STATES = {
     "fava": fava_check.parse(fava.written(fava.make())),
     "fossil": _fossil(),
@@ -141,4 +161,5 @@ MADE_STATES = {
     "roundup_devel": _roundup(),
     "tiddlywiki": _tiddlywiki(),
     "trac": _trac(),
+    "wagtail": _wagtail(),
 }
