@@ -145,8 +145,10 @@ def _wagtail() -> list[dict[str, Any]]:
             records.append({"kind": "changes", **known, **said, **page["fields"], **page["waiting"]})
     records += [{"kind": "person", **person} for person in made.people]
     records += [{"kind": "category", "name": name, "description": text} for name, text in made.categories.items()]
-    no_page = {"page": "", "route": "", "is_permanent": 1, "site": ""}
-    records += [{"kind": "redirect", "old_path": old, "link": link, **no_page} for old, link in made.redirects.items()]
+    numbers = {page["title"]: page["id"] for page in records if page["kind"] == "page"}
+    for old, title in made.redirects.items():
+        about = {"old_path": old, "page": numbers[title], "is_permanent": 1}
+        records.append({"kind": "redirect", **about, "link": "", "route": "", "site": ""})
     return records
 
 

@@ -35,17 +35,13 @@ LEFT JOIN wagtailcore_revision AS newest ON newest.id = page.latest_revision_id 
 """
 
 
-_OF_PAGE = "JOIN wagtailcore_page AS page ON page.id ="
 _QUERIES = {
     "person": "SELECT name, office, phone FROM project_person ORDER BY name",
     "category": "SELECT name, description FROM project_category ORDER BY name",
-    "redirect": "SELECT old_path, redirect_link AS link, page.title AS page, redirect_page_route_path AS route, "
-    "is_permanent, hostname AS site FROM wagtailredirects_redirect AS held "
-    "LEFT JOIN wagtailcore_page AS page ON page.id = redirect_page_id LEFT JOIN wagtailcore_site AS site "
-    "ON site.id = held.site_id WHERE NOT automatically_created ORDER BY old_path",
-    "comment": f"SELECT page.title AS page, text, contentpath AS field FROM wagtailcore_comment {_OF_PAGE} page_id",
-    "restriction": f"SELECT page.title AS page, restriction_type AS type FROM wagtailcore_pageviewrestriction "
-    f"{_OF_PAGE} page_id",
+    "redirect": "SELECT old_path, redirect_page_id AS page, redirect_link AS link, redirect_page_route_path AS route, "
+    "is_permanent, site_id AS site FROM wagtailredirects_redirect WHERE NOT automatically_created ORDER BY old_path",
+    "comment": "SELECT page_id AS page, text, contentpath AS field FROM wagtailcore_comment",
+    "restriction": "SELECT page_id AS page, restriction_type AS type FROM wagtailcore_pageviewrestriction",
     "workflow": "SELECT object_id AS page, status FROM wagtailcore_workflowstate",
     "site": "SELECT hostname, port, site_name AS name FROM wagtailcore_site",
     "user": "SELECT username AS name, first_name, last_name, email, is_active, is_staff, is_superuser, "

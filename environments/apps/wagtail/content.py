@@ -98,19 +98,13 @@ def make(seed: int = 0) -> Content:
         people=people,
         categories=CATEGORIES,
         pages=pages,
-        redirects={f"/{old}": address(pages, page) for old, page in zip(_MOVED, rng.sample(shown, 7), strict=True)},
+        redirects={f"/{old}": page["title"] for old, page in zip(_MOVED, rng.sample(shown, 7), strict=True)},
     )
 
 
 def slug(title: str) -> str:
     """What an address says of a title."""
     return title.lower().replace(" ", "-")
-
-
-def address(pages: list[dict[str, Any]], page: dict[str, Any]) -> str:
-    """The path of a page on the website."""
-    above = next((one for one in pages if one["title"] == page["parent"]), None)
-    return f"{address(pages, above) if above else '/'}{slug(page['title'])}/"
 
 
 def _section(parent: str, title: str) -> dict[str, Any]:

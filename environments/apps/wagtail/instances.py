@@ -103,10 +103,9 @@ def new_category(state: State, rng: random.Random) -> Instance:
 
 def new_redirect(state: State, rng: random.Random) -> Instance:
     old, page = rng.choice(_OLD), rng.choice(_pages(state))
-    link = path(state, page)
-    empty = dict.fromkeys(("page", "route", "site"), "")
-    record = {"kind": "redirect", "old_path": old, "link": link, "is_permanent": 1, **empty}
-    return Instance({"old": old, "link": link}, leaves([record]))
+    empty = dict.fromkeys(("link", "route", "site"), "")
+    record = {"kind": "redirect", "old_path": old, "page": page["id"], "is_permanent": 1, **empty}
+    return Instance(_page(page, old=old), leaves([record]))
 
 
 def rename(state: State, rng: random.Random) -> Instance:
@@ -137,7 +136,10 @@ def move(state: State, rng: random.Random) -> Instance:
 
 
 def delete(state: State, rng: random.Random) -> Instance:
-    page = rng.choice([*_pages(state), *_pages(state, status="draft")])
+    """Its redirects would go with it: it has none."""
+    led_to = {one["page"] for one in state.of("redirect")}
+    found = [*_pages(state), *_pages(state, status="draft")]
+    page = rng.choice([one for one in found if one["id"] not in led_to])
     return Instance(_page(page), leaves([], [page]))
 
 

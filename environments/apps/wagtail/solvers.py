@@ -154,9 +154,13 @@ def _redirects(*rules: Rule) -> Rule:
     return first(admin("Redirects", *rules), click("Redirects"), click("Settings"))
 
 
-def _new_redirect(old: str, link: str) -> Rule:
-    fields = in_turn(write("Redirect to any URL", link), write(r"Redirect from\*", old))
-    form = admin("New: Redirect", fields)
+def _chosen(button: str, title: str) -> tuple[Rule, ...]:
+    """Steps that choose a page in the dialog that a button opens."""
+    return click(button), write("Search term", title), click(re.escape(title))
+
+
+def _new_redirect(old: str, page: str) -> Rule:
+    form = admin("New: Redirect", in_turn(*_chosen("Choose a page", page), write(r"Redirect from\*", old)))
     return first(done(f"I should type '{old}'"), form, _redirects(click("Add redirect")))
 
 
@@ -166,8 +170,8 @@ def _rename(page: str, title: str) -> Rule:
 
 def _move(page: str, section: str) -> Rule:
     sure = "Yes, move this page"
-    steps = (click("Actions"), click("Choose another page"), write("Search term", section), click(re.escape(section)))
-    form = admin(rf"Move {re.escape(page)}", click(sure), in_turn(*steps, click("Confirm")))
+    steps = (click("Actions"), *_chosen("Choose another page", section), click("Confirm"))
+    form = admin(rf"Move {re.escape(page)}", click(sure), in_turn(*steps))
     return first(done(f"I should click '{sure}'."), form, editor(page, click("Move"), click("Actions")))
 
 
@@ -266,8 +270,8 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "new-redirect": _new_redirect,
     "rename-page": _rename,
     "unpublish": _unpublish,
-    "publish-draft": publish,
-    "publish-changes": publish,
+    "publish-draft": lambda page: publish(page),
+    "publish-changes": lambda page: publish(page),
     "move-page": _move,
     "delete-page": lambda page: act(page, "Delete", "Yes, delete it"),
     "change-phone": _change_phone,

@@ -85,8 +85,8 @@ TEMPLATES: dict[str, Template] = {
     "new-redirect": Template(
         "create",
         (
-            "Add a redirect from {old} to the address {link}",
-            "Whoever asks for {old} on our website should be sent on to the address {link}",
+            "Add a redirect from {old} to the page {page}.",
+            "Whoever asks for {old} on our website should be sent on to the page {page}.",
         ),
         instances.new_redirect,
     ),

@@ -32,8 +32,8 @@ def fill(content):
         if "author" in fields:
             fields |= {"author": people[fields["author"]], "category": categories[fields["category"]]}
         pages[about["title"]] = _page(about, fields, pages[about["parent"]], editor)
-    for old, link in content["redirects"].items():
-        Redirect.objects.create(old_path=old, redirect_link=link)
+    for old, title in content["redirects"].items():
+        Redirect.objects.create(old_path=old, redirect_page=pages[title])
     _allow(agent, {pages[name]: EVERYTHING for name in content["open"]} | {pages[content["foreign"]]: ("add_page",)})
     return agent
 
