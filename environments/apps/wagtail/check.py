@@ -58,7 +58,10 @@ def records(state: Path) -> list[dict[str, Any]]:
         for field, table in (("author", "person"), ("category", "category"))
     }
     pages = [
-        record for type in OF_TYPE for row in rows(database, "", _page_query(type)) for record in _page(type, row, names)
+        record
+        for type in OF_TYPE
+        for row in rows(database, "", _page_query(type))
+        for record in _page(type, row, names)
     ]
     return pages + [record for kind, query in _QUERIES.items() for record in rows(database, kind, query)]
 

@@ -55,7 +55,9 @@ def place_of(state: State, rng: random.Random) -> Instance:
 
 def phone_of(state: State, rng: random.Random) -> Instance:
     person = rng.choice(state.of("person"))
-    return Instance({"person": person["name"]}, says(person["phone"], tuple(one["phone"] for one in state.of("person"))))
+    return Instance(
+        {"person": person["name"]}, says(person["phone"], tuple(one["phone"] for one in state.of("person")))
+    )
 
 
 def unpublished(state: State, rng: random.Random) -> Instance:
@@ -77,7 +79,9 @@ def open_editor(state: State, rng: random.Random) -> Instance:
 
 def _article(section: str, title: str, summary: str, status: str) -> Record:
     known = {"id": "new", "type": "article", "parent": section, "status": status, "locked": "no"}
-    empty = dict.fromkeys(("seo_title", "search_description", "go_live_at", "expire_at", "body", "author", "category"), "")
+    empty = dict.fromkeys(
+        ("seo_title", "search_description", "go_live_at", "expire_at", "body", "author", "category"), ""
+    )
     said = {"title": title, "slug": slug(title), "summary": summary, "show_in_menus": "no"}
     return {"kind": "page", **known, **empty, **said}
 

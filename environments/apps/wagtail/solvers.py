@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from environments.apps.expert.rules import (
     Move,
@@ -35,7 +36,9 @@ def admin(title: str, *rules: Rule) -> Rule:
 
 def find(title: str, *rules: Rule) -> Rule:
     """Search for a page, and use `rules` on what is found; without any, open its editor."""
-    nothing = when(lambda now: now.named(("StaticText",), r"Sorry, no pages match\W*"), give_up("There is no such page."))
+    nothing = when(
+        lambda now: now.named(("StaticText",), r"Sorry, no pages match\W*"), give_up("There is no such page.")
+    )
     here = (*rules, nothing, scroll) if rules else (click(rf"\s*{re.escape(title)}"), nothing, scroll)
     found = when(lambda now: now.said(f"I should type '{title}' into 'Search'"), admin("Search", *here))
     return first(found, write("Search", title), click("For editors"), scroll_up)
@@ -131,7 +134,9 @@ def _new(section: str, title: str, summary: str, *more: Rule) -> Rule:
     """ENTER in a field saves the draft."""
     steps = in_turn(write(r"Title\*", title), write(r"Summary\*", summary), *more)
     form = when(lambda now: now.said("I should click 'Article'."), steps)
-    return first(form, admin(r"Create a page.*", click("Article")), explorer(section, click("Add child page"), scroll_up))
+    return first(
+        form, admin(r"Create a page.*", click("Article")), explorer(section, click("Add child page"), scroll_up)
+    )
 
 
 def _new_draft(section: str, title: str, summary: str) -> Rule:
@@ -190,7 +195,7 @@ def _by(section: str, person: str, use: Callable[[str], Rule]) -> Rule:
 
     def look(now: Situation) -> Move | None:
         elements = list(now.page.elements)
-        for link, author in zip(elements, elements[1:], strict=False):
+        for link, author in pairwise(elements):
             if link.role == "link" and author.name.strip() == f", by {person}":
                 return use(link.name)(now)
         return None

@@ -46,7 +46,9 @@ DISTURBANCES = {
     "wagtail": (DJANGO, "DELETE FROM wagtailredirects_redirect"),
 }
 FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
-TREES = dict.fromkeys(("fava", "fossil", "hledger", "machina", "oscar", "roundup_devel", "tiddlywiki"), "complete")
+TREES = dict.fromkeys(
+    ("fava", "fossil", "hledger", "machina", "oscar", "roundup_devel", "tiddlywiki", "wagtail"), "complete"
+)
 """Which tree an expert reads, if not that of released models."""
 
 

@@ -8,7 +8,6 @@ from django.contrib.auth.models import Group, Permission
 from django.db import connection, transaction
 from project.models import ArticlePage, Category, EventPage, Person, SectionPage
 from wagtail.contrib.redirects.models import Redirect
-from wagtail.admin.models import Admin
 from wagtail.models import Collection, GroupPagePermission, Locale, Page, Site
 
 BEGUN = datetime.datetime(2025, 11, 3, 7, 30, tzinfo=datetime.UTC)

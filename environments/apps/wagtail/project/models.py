@@ -12,10 +12,10 @@ class Person(models.Model):
     office = models.CharField(max_length=80)
     phone = models.CharField(max_length=20)
 
-    panels = [FieldPanel("name"), FieldPanel("office"), FieldPanel("phone")]
+    panels = (FieldPanel("name"), FieldPanel("office"), FieldPanel("phone"))
 
     class Meta:
-        ordering = ["name"]
+        ordering = ("name",)
         verbose_name_plural = "people"
 
     def __str__(self):
@@ -27,10 +27,10 @@ class Category(models.Model):
     name = models.CharField(max_length=80, unique=True)
     description = models.CharField(max_length=200, blank=True)
 
-    panels = [FieldPanel("name"), FieldPanel("description")]
+    panels = (FieldPanel("name"), FieldPanel("description"))
 
     class Meta:
-        ordering = ["name"]
+        ordering = ("name",)
         verbose_name_plural = "categories"
 
     def __str__(self):
@@ -42,7 +42,7 @@ class SectionPage(Page):
 
     introduction = models.CharField(max_length=200, blank=True)
 
-    content_panels = [*Page.content_panels, FieldPanel("introduction")]
+    content_panels = (*Page.content_panels, FieldPanel("introduction"))
 
     class Meta:
         verbose_name = "section"
@@ -58,11 +58,11 @@ class ArticlePage(Page):
     author = models.ForeignKey(Person, models.SET_NULL, null=True, blank=True)
     category = models.ForeignKey(Category, models.SET_NULL, null=True, blank=True)
 
-    content_panels = [
+    content_panels = (
         *Page.content_panels,
         *(FieldPanel(name) for name in ("summary", "author", "category", "body")),
-    ]
-    subpage_types = []
+    )
+    subpage_types = ()
 
     class Meta:
         verbose_name = "article"
@@ -73,8 +73,8 @@ class EventPage(Page):
     day = models.DateField(null=True, blank=True)
     details = models.TextField(blank=True)
 
-    content_panels = [*Page.content_panels, *(FieldPanel(name) for name in ("place", "day", "details"))]
-    subpage_types = []
+    content_panels = (*Page.content_panels, *(FieldPanel(name) for name in ("place", "day", "details")))
+    subpage_types = ()
 
     class Meta:
         verbose_name = "event"
