@@ -66,7 +66,7 @@ def records(state: Path) -> list[dict[str, Any]]:
     return pages + [record for kind, query in _QUERIES.items() for record in rows(database, kind, query)]
 
 
-def _page(type: str, row: dict[str, Any], names: dict[str, dict[int, str]]) -> list[dict[str, Any]]:
+def _page(type: str, row: dict[str, Any], names: dict[str, dict[Any, str]]) -> list[dict[str, Any]]:
     saved = json.loads(row["content"])
     known = {"id": row["id"], "type": type, "parent": row["parent"]}
     status = "live" if row["live"] else "scheduled" if row["waits"] else "draft"
@@ -77,7 +77,7 @@ def _page(type: str, row: dict[str, Any], names: dict[str, dict[int, str]]) -> l
     return [page]
 
 
-def _fields(type: str, held: dict[str, Any], names: dict[str, dict[int, str]]) -> dict[str, str]:
+def _fields(type: str, held: dict[str, Any], names: dict[str, dict[Any, str]]) -> dict[str, str]:
     """Of a row or of a saved version, which say the same in their own ways."""
     fields = {name: "" if held[name] is None else held[name] for name in (*_OF_ALL, *OF_TYPE[type])}
     fields |= {name: names[name].get(fields[name], "") for name in _NUMBERED if name in fields}

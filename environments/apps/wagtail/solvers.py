@@ -256,7 +256,7 @@ def _unpublish_two(page: str, other: str) -> Rule:
 def _foreign(page: str) -> Rule:
     def look(now: Situation) -> Move | None:
         if row(now, page) and not now.named(("link",), rf"\s*{re.escape(page)}"):
-            return Move("I may not edit it.", give_up("")(now).action)
+            return give_up("I may not edit it.")(now)
         return None
 
     return find(page, look)
