@@ -15,6 +15,7 @@ from environments.apps.roundup import content as roundup
 from environments.apps.tiddlywiki import check as tiddlywiki_check
 from environments.apps.tiddlywiki import content as tiddlywiki
 from environments.apps.trac import content as trac
+from environments.apps.wagtail import content as wagtail
 
 
 def _trac() -> list[dict[str, Any]]:
@@ -157,6 +158,27 @@ def _tiddlywiki() -> list[dict[str, Any]]:
     ]
 
 
+def _wagtail() -> list[dict[str, Any]]:
+    made = wagtail.make()
+    empty = dict.fromkeys(("seo_title", "search_description", "go_live_at", "expire_at"), "")
+    records: list[dict[str, Any]] = []
+    for number, page in enumerate(made.pages, start=3):  # below the root and the start page
+        known = {"id": number, "type": page["type"], "parent": page["parent"] or made.home}
+        in_menus = "no" if page["parent"] else "yes"
+        said = {"title": page["title"], "slug": wagtail.slug(page["title"]), "show_in_menus": in_menus, **empty}
+        about = {"status": "live" if page["live"] else "draft", "locked": "no"}
+        records.append({"kind": "page", **known, **about, **said, **page["fields"]})
+        if page["waiting"]:
+            records.append({"kind": "changes", **known, **said, **page["fields"], **page["waiting"]})
+    records += [{"kind": "person", **person} for person in made.people]
+    records += [{"kind": "category", "name": name, "description": text} for name, text in made.categories.items()]
+    numbers = {page["title"]: page["id"] for page in records if page["kind"] == "page"}
+    for old, title in made.redirects.items():
+        about = {"old_path": old, "page": numbers[title], "is_permanent": 1}
+        records.append({"kind": "redirect", **about, "link": "", "route": "", "site": ""})
+    return records
+
+
 MADE_STATES = {
     "fava": fava_check.parse(fava.written(fava.make())),
     "fossil": _fossil(),
@@ -169,4 +191,5 @@ MADE_STATES = {
     "roundup_devel": _roundup(),
     "tiddlywiki": _tiddlywiki(),
     "trac": _trac(),
+    "wagtail": _wagtail(),
 }

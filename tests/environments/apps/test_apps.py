@@ -328,6 +328,7 @@ def test_a_journal_is_compared_by_what_it_says(written: str, changed: bool) -> N
         ("oscar", "/catalogue/teal-quilt_7/?page=2", "/catalogue/teal-quilt_7"),
         ("machina", "/forum/outings-7/topic/tasting-2/?post=9#9", "/forum/outings-7/topic/tasting-2"),
         ("fossil", "/wikiedit?name=Harbor+Aldvik", "/wikiedit/Harbor Aldvik"),
+        ("wagtail", "/admin/pages/52/edit/?next=%2F#tab-promote", "/admin/pages/52/edit"),
     ],
 )
 def test_a_page_is_known_by_what_it_is_about(app: str, url: str, place: str) -> None:

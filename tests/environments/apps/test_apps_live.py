@@ -45,10 +45,11 @@ DISTURBANCES = {
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
+    "wagtail": (DJANGO, "DELETE FROM wagtailredirects_redirect"),
 }
 FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
 TREES = dict.fromkeys(
-    ("fava", "fossil", "hledger", "machina", "mail", "oscar", "roundup_devel", "tiddlywiki"), "complete"
+    ("fava", "fossil", "hledger", "machina", "mail", "oscar", "roundup_devel", "tiddlywiki", "wagtail"), "complete"
 )
 """Which tree an expert reads, if not that of released models."""
 
