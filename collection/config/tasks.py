@@ -14,7 +14,7 @@ class TaskFlags(Checked):
     test_file: Path | None = None
     """Tasks: a JSONL file with id, ques and web on each line."""
     env: str = "sites"
-    """The world, a folder of environments/. `sites`: the tasks of --test_file, on any websites, or the embedded ones.
+    """The world, a folder of environments/, or the path of a module of yours that has a `World`. `sites`: the tasks of --test_file, on any websites, or the embedded ones.
     `miniwob`: tasks and websites of MiniWoB++. `apps`: those of installed applications. `touch`: those of a phone in
     the browser. `android`: those of --test_file on devices. `webarena`: --test_file is one of WebArena's."""
     env_tasks: tuple[str, ...] = ()
