@@ -23,8 +23,8 @@ class JudgeFlags(Checked):
     judge: JudgeName = "auto"
     """Who judges. `oracle`: the embedded sites' ground truth; `webvoyager`, `pae`: a model's verdict on the end;
     `digirl`: a model's verdict on every step; `webarena`: WebArena's evaluators; `miniwob`: its reward; `orm`: a reward
-    model; `finished`: whoever answers succeeds; `auto`: webvoyager with --api_eval_model, else oracle. `mine.overlap`: the
-    function `judge` of a module of yours."""
+    model; `finished`: whoever answers succeeds; `auto`: webvoyager with --api_eval_model, else oracle. A name with a
+    dot, `mine.overlap`: the function `judge` of that module of yours."""
     api_eval_model: str = ""
     """Model that judges, at any OpenAI-compatible endpoint."""
     eval_api_base: str = ""

@@ -147,7 +147,7 @@ def test_a_module_path_is_a_world_of_ones_own() -> None:
         assert env.step("Thought: t\n\nAction: ANSWER; milk").reward == 1
     finally:
         env.close()
-    with pytest.raises(UserError, match="^the world no.such: no module that has World"):
+    with pytest.raises(UserError, match=r"^the world no\.such: no module that has World"):
         environments.make("no.such")
 
 

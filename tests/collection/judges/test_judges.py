@@ -81,7 +81,7 @@ def test_a_model_judges_answer_and_change(tmp_path, name):
 
 def test_a_module_path_is_a_judge_of_ones_own(tmp_path):
     assert make_judge(JudgeFlags(judge="collection.judges.oracle"), tmp_path, TASKS) == (oracle.judge, None)
-    with pytest.raises(UserError, match="^--judge no.such: no module that has judge"):
+    with pytest.raises(UserError, match=r"^--judge no\.such: no module that has judge"):
         make_judge(JudgeFlags(judge="no.such"), tmp_path, TASKS)
 
 
