@@ -7,6 +7,7 @@ A name with a dot is a module of one's own that has a `World`, anywhere on PYTHO
 import abc
 import contextlib
 import dataclasses
+import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -106,7 +107,9 @@ def world_names() -> list[str]:
 
 
 def _world_class(name: str) -> type[World]:
-    if not is_own(name) and name not in world_names():
+    if is_own(name):
+        return attribute_of(name, "World", f"the world {name}")
+    if name not in world_names():
         known = ", ".join(world_names())
         raise UserError(f"there is no world {name!r}; known are {known}, or the module path of your own")
-    return attribute_of(name if is_own(name) else f"environments.{name}.world", "World", f"the world {name}")
+    return importlib.import_module(f"environments.{name}.world").World
