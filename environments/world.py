@@ -1,6 +1,7 @@
 """A world: tasks with ground truth, what they are about, and environments to take them in. All a collector asks of it.
 
 `environments/<name>/world.py` holds a dataclass `World`, whose fields are its settings; nothing else knows its name.
+A name with a dot is a module of one's own that has a `World`, anywhere on PYTHONPATH.
 """
 
 import abc
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
+from common.options.own_module import attribute_of, is_own
 from data.task import Task
 from environments.environment import Open
 from environments.ground_truth import KINDS, find_fault
@@ -81,7 +83,7 @@ class World(abc.ABC):
 
 
 def make_world(name: str, /, **settings: Any) -> World:
-    """The world in `environments/<name>/`.
+    """The world in `environments/<name>/`, or that of the module `name`.
 
     Raises:
         UserError: there is none, or it has no such setting.
@@ -105,6 +107,9 @@ def world_names() -> list[str]:
 
 
 def _world_class(name: str) -> type[World]:
+    if is_own(name):
+        return attribute_of(name, "World", f"the world {name}")
     if name not in world_names():
-        raise UserError(f"there is no world {name!r}; known are {', '.join(world_names())}")
+        known = ", ".join(world_names())
+        raise UserError(f"there is no world {name!r}; known are {known}, or the module path of your own")
     return importlib.import_module(f"environments.{name}.world").World

@@ -51,7 +51,7 @@ class ImageEncoder(abc.ABC):
         """`mark` tokens of an image of this size."""
 
     def process(self, image: Image.Image) -> Any:
-        """Hugging Face's own output for one image, as its models take it."""
+        """Hugging Face's own output for one image: a `BatchFeature` of what its models take, and nothing else."""
         return self.image_processor(images=[image], return_tensors="pt")
 
     def encode(self, images: list[Image.Image]) -> Pixels:

@@ -4,6 +4,7 @@ import pkgutil
 from pathlib import Path
 
 from common.errors import UserError
+from common.options.own_module import is_own
 
 NAMES = tuple(
     sorted(
@@ -16,5 +17,5 @@ NAMES = tuple(
 
 def check_name(name: str) -> None:
     """`UserError` for what is neither one of `NAMES` nor, by its dot, the path of a module of one's own."""
-    if "." not in name and name not in NAMES:
+    if not is_own(name) and name not in NAMES:
         raise UserError(f"ALGORITHM={name}: there are {', '.join(NAMES)}, or the module path of your own")

@@ -5,8 +5,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from common.options.limits import Checked, Limit, above, at_least
+from common.options.own_module import is_own
 
-JudgeName = Literal["auto", "none", "oracle", "webvoyager", "pae", "digirl", "webarena", "miniwob", "orm", "finished"]
+_NAMES = ("auto", "none", "oracle", "webvoyager", "pae", "digirl", "webarena", "miniwob", "orm", "finished")
+_JUDGE = Limit(
+    f"one of {', '.join(_NAMES)}, or the module path of your own", lambda name: name in _NAMES or is_own(name)
+)
+JudgeName = Annotated[str, _JUDGE]
 _ODD = Limit("an odd number, so that votes cannot tie", lambda votes: votes % 2 == 1 and votes > 0)
 _FEW = Limit("a share of wrong verdicts, at least 0 and below 0.5", lambda share: 0 <= share < 0.5)
 
@@ -18,7 +23,8 @@ class JudgeFlags(Checked):
     judge: JudgeName = "auto"
     """Who judges. `oracle`: the embedded sites' ground truth; `webvoyager`, `pae`: a model's verdict on the end;
     `digirl`: a model's verdict on every step; `webarena`: WebArena's evaluators; `miniwob`: its reward; `orm`: a reward
-    model; `finished`: whoever answers succeeds; `auto`: webvoyager with --api_eval_model, else oracle."""
+    model; `finished`: whoever answers succeeds; `auto`: webvoyager with --api_eval_model, else oracle. A name with a
+    dot, `mine.overlap`: the function `judge` of that module of yours."""
     api_eval_model: str = ""
     """Model that judges, at any OpenAI-compatible endpoint."""
     eval_api_base: str = ""
@@ -52,6 +58,6 @@ class JudgeFlags(Checked):
     """Share of verdicts that are turned round on purpose, to see what a method can stand."""
 
     @property
-    def judge_name(self) -> JudgeName:
+    def judge_name(self) -> str:
         """`judge`, or what `auto` stands for."""
         return ("webvoyager" if self.api_eval_model else "oracle") if self.judge == "auto" else self.judge

@@ -16,7 +16,8 @@ class TaskFlags(Checked):
     env: str = "sites"
     """The world, a folder of environments/. `sites`: the tasks of --test_file, on any websites, or the embedded ones.
     `miniwob`: tasks and websites of MiniWoB++. `apps`: those of installed applications. `touch`: those of a phone in
-    the browser. `android`: those of --test_file on devices. `webarena`: --test_file is one of WebArena's."""
+    the browser. `android`: those of --test_file on devices. `webarena`: --test_file is one of WebArena's. A name with a
+    dot, `mine.lift`: the `World` of that module of yours."""
     env_tasks: tuple[str, ...] = ()
     """Only these tasks of the world, by id; of `miniwob`, `apps` and `touch` by name, such as click-test or trac. None:
     all."""

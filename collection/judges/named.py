@@ -9,6 +9,7 @@ from collection.endpoints.keys import endpoint_key
 from collection.judges import Judge
 from collection.judges.endpoint.ledger import PRICES, Budget, Ledger
 from common.errors import UserError
+from common.options.own_module import attribute_of, is_own
 from data.task import Task
 
 _NEED_GROUND_TRUTH = ("oracle", "webarena")
@@ -40,6 +41,8 @@ def _make(
     name = flags.judge_name
     if name == "none":
         return None, None
+    if is_own(name):
+        return attribute_of(name, "judge", f"--judge {name}"), None
     if name == "oracle":
         from collection.judges import oracle
 

@@ -19,7 +19,11 @@ from tests.conftest import ROOT
         (RunConfig, {"max_iter": 0}, "--max_iter must be at least 1, not 0"),
         (RunConfig, {"max_iter": "8"}, "--max_iter must be int, not '8'"),
         (RunConfig, {"headless": "true"}, "--headless must be True or False, not 'true'"),
-        (RunConfig, {"judge": "orcale"}, "--judge must be one of 'auto', 'none', 'oracle',"),
+        (
+            RunConfig,
+            {"judge": "orcale"},
+            "--judge must be one of auto, none, oracle, .*, or the module path of your own, not orcale",
+        ),
         (RunConfig, {"env_seeds": (1, "2")}, "--env_seeds must be a tuple of int"),
         (RunConfig, {"allow_hosts": "a.org"}, "--allow_hosts must be a tuple of str, not 'a.org'"),
         (RunConfig, {"num_sessions": 0}, "--num_sessions must be at least 1, not 0"),

@@ -250,7 +250,7 @@ def test_more_test_tasks_than_there_are_is_said(monkeypatch: pytest.MonkeyPatch)
         ("webrl", {"algorithm_options": "beta=0"}, {}, "beta must be above 0"),
         ("digirl", {"algorithm_options": "help=1"}, {}, "there is no 'help'; its options: lam, horizon"),
         ("digirl", {"algorithm_options": "lam=0.5,lam=0.3"}, {}, "lam is given twice"),
-        (".digirl", {}, {}, "no module that has an ALGORITHM"),
+        (".digirl", {}, {}, "no module that has ALGORITHM"),
         ("grpo", {}, {"candidates": CandidatesConfig()}, "grpo takes no candidates"),
         ("digiq", {}, {"critic": "heads"}, "digiq goes by Q; give critic='td'"),
         ("digiq", {}, {"critic": ""}, "digiq goes by Q; give critic='td'"),

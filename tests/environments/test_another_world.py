@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import environments
+from common.errors import UserError
 from data.trajectory import read_trajectory
 from tests.conftest import ROOT
 
@@ -136,6 +138,17 @@ with Sessions("notepad", 2) as sessions:
         "all 2 environments are taken; close a session, or allow more",
         "this session is closed; open another",
     ]
+
+
+def test_a_module_path_is_a_world_of_ones_own() -> None:
+    env = environments.make("tests.environments.another_world.world", notes=["milk"])
+    try:
+        env.reset("read")
+        assert env.step("Thought: t\n\nAction: ANSWER; milk").reward == 1
+    finally:
+        env.close()
+    with pytest.raises(UserError, match=r"^the world no\.such: no module that has World"):
+        environments.make("no.such")
 
 
 def test_an_unknown_world_or_setting_is_one_line(rooms: Path) -> None:

@@ -4,11 +4,11 @@ A name with a dot is a module of one's own, anywhere on PYTHONPATH. Either has i
 """
 
 import dataclasses
-import importlib
 
 from common.errors import UserError
 from common.options.command_line import read
 from common.options.limits import deferred
+from common.options.own_module import attribute_of, is_own
 from training.algorithm_names import check_name
 from training.algorithms.algorithm import Algorithm
 
@@ -20,11 +20,8 @@ def load(name: str, options: str = "") -> Algorithm:
         UserError: there is no such algorithm; an option is not NAME=VALUE, not one of its own, or out of its range.
     """
     check_name(name)
-    path = name if "." in name else f"{__name__}.{name}"
-    try:
-        kind = importlib.import_module(path).ALGORITHM
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"ALGORITHM={name}: no module that has an ALGORITHM ({error})") from None
+    path = name if is_own(name) else f"{__name__}.{name}"
+    kind = attribute_of(path, "ALGORITHM", f"ALGORITHM={name}")
     own = [field.name for field in dataclasses.fields(kind)]
     said, listed, given = f"ALGORITHM_OPTIONS={options} of {name}", ", ".join(own) or "none", {}
     for option in filter(None, options.split(",")):

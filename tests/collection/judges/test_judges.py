@@ -9,7 +9,7 @@ import pytest
 
 from collection.config.judging import JudgeFlags
 from collection.evaluation.auto_eval import judge_all
-from collection.judges import rewards
+from collection.judges import oracle, rewards
 from collection.judges.asking import MAX_ASKED_AGAIN
 from collection.judges.judging import judge_once
 from collection.judges.named import make_judge
@@ -77,6 +77,12 @@ def test_a_model_judges_answer_and_change(tmp_path, name):
         ]
     assert verdicts == ["success", "failure", "success", "failure"]
     assert ledger.report()["answered"] == len(endpoint.fates) == 4
+
+
+def test_a_module_path_is_a_judge_of_ones_own(tmp_path):
+    assert make_judge(JudgeFlags(judge="collection.judges.oracle"), tmp_path, TASKS) == (oracle.judge, None)
+    with pytest.raises(UserError, match=r"^--judge no\.such: no module that has judge"):
+        make_judge(JudgeFlags(judge="no.such"), tmp_path, TASKS)
 
 
 def test_who_did_not_answer_has_failed_without_a_call(tmp_path):

@@ -42,8 +42,8 @@ def test_a_module_path_is_an_algorithm_of_ones_own_with_its_options() -> None:
     ("name", "options", "message"),
     [
         ("ppo", "", "ALGORITHM=ppo: there are critic, digiq, .*, sft, webrl, weighted_sft, or the module path"),
-        ("no.such.module", "", "ALGORITHM=no.such.module: no module that has an ALGORITHM"),
-        ("training.algorithms.algorithm", "", "no module that has an ALGORITHM"),
+        ("no.such.module", "", "ALGORITHM=no.such.module: no module that has ALGORITHM"),
+        ("training.algorithms.algorithm", "", "no module that has ALGORITHM"),
         ("sft", "beta", "'beta' is not NAME=VALUE"),
     ],
 )
