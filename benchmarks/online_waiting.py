@@ -30,7 +30,7 @@ from common.significance import wilson
 from data.online_run import OnlineRun
 from elcano.executors.executor import Command
 from elcano.executors.local import Executor
-from elcano.online import run_online
+from elcano.online import OnlineRecipe, run_online
 
 RECIPE = ROOT / "examples" / "online" / "recipe.py"
 _LONGEST_START_S = 900.0
@@ -117,7 +117,7 @@ def _run(config: Config, lag: int, folder: Path, port: int) -> Count:
     made = run_path(str(RECIPE))["made"]("grpo", config.policy, config.tasks, max_lag=lag)
     collection = {**made.collection, "num_sessions": config.num_sessions, "sites_port": port}
     run = get_context("spawn").Process(
-        target=run_online, args=(dataclasses.replace(made, collection=collection), folder)
+        target=_run_until_told, args=(dataclasses.replace(made, collection=collection), folder)
     )
     run.start()
     try:
@@ -132,6 +132,13 @@ def _run(config: Config, lag: int, folder: Path, port: int) -> Count:
         assert run.pid is not None
         os.kill(run.pid, signal.SIGINT)
         run.join()
+
+
+def _run_until_told(recipe: OnlineRecipe, folder: Path) -> None:
+    """A shell's jobs in the background ignore Ctrl-C, and so would this one."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt):
+        run_online(recipe, folder)
 
 
 def _wait_for_version(run: BaseProcess, folder: Path) -> None:

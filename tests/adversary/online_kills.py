@@ -11,7 +11,6 @@ import collections
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -74,7 +73,7 @@ def _disturb(asked: argparse.Namespace, run: OnlineRun, drawn: random.Random) ->
                     killed[kind] += 1
                     print(f"version {newest}: killed a {kind}", flush=True)
     finally:  # its programs would live on
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # Ctrl-C is ignored where a shell began all this in the background
         process.wait(120)
     return killed, starts
 
