@@ -62,3 +62,19 @@ def test_every_algorithm_beats_imitation(toy: Toy, name: str, options: str) -> N
 
 def test_digiq_offline_is_no_worse_than_filtered_behavior_cloning(toy: Toy) -> None:
     assert toy.success("digiq", "threshold=0.01") >= toy.success("filtered_bc", "")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_digirl_online_beats_filtered_behavior_cloning_online(seed: int) -> None:
+    """Both leave failures out; DigiRL leaves out the steps of successes, too, that changed nothing."""
+    world = World.of(seed)
+    begun = Policy.that_explores(world)
+    learned = {}
+    for name, options in (("filtered_bc", ""), ("digirl", "quantile=0.5,horizon=8")):
+        policy, algorithm = begun, algorithms.load(name, options)
+        for version in range(3):
+            plain = explore(world, policy, tries=60, seed=100 * seed + version)
+            found = plain.with_columns(step_values(plain))
+            policy = train(policy, algorithm, found, algorithm.columns(found.trajectories))
+        learned[name] = world.success(policy)
+    assert learned["digirl"] > learned["filtered_bc"] > world.success(begun) + MARGIN
