@@ -35,7 +35,7 @@ def others(kind: Any, default: Any) -> list[Any]:
             bool: [True, False],
             int: [number for number in NUMBERS if isinstance(number, int)],
             float: list(map(float, NUMBERS)),
-            str: ["word", "two words", "-dashed", "", "webrl", "ui_tars"],
+            str: ["word", "two words", "-dashed", "", "webrl", "ui_tars", "mine.judge"],
             Path: [Path("some/where")],
             types.NoneType: [None],
         }[kind]

@@ -154,5 +154,5 @@ def test_what_a_program_must_give_is_named_as_it_gives_it(tmp_path: Path) -> Non
     with pytest.raises(UserError, match=r"^test_file= is missing"):
         environments.make("webarena")
     page = ROOT / "docs" / "reference" / "environments.md"
-    [line] = re.findall(r"`(from environments.*import BrowserConfig)`", page.read_text())
+    [line] = re.findall(r"^from environments.*import BrowserConfig$", page.read_text(), re.M)
     exec(line)
