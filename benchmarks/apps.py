@@ -152,7 +152,8 @@ async def _episode(environment: AppEnvironment, world: World, task: Task, seen: 
             changed = {name: state["final_state"][name] for name in ("added", "removed")}
             return "" if world.reward(task, response.answer, state) else f"answer {response.answer!r}, {changed}"
         now = await environment.observe()
-        steps = [*steps[:-1], dataclasses.replace(steps[-1], reply=said), StepText(now.tree, response.feedback)]
+        told = StepText(now.tree, response.feedback, notes=response.notes)
+        steps = [*steps[:-1], dataclasses.replace(steps[-1], reply=said), told]
     return f"no end after {MAX_STEPS} steps"
 
 

@@ -113,7 +113,9 @@ class EpisodeTrouble:
             return Met(delay_s)
         self._has_failed = not self._has_failed and rng.random() < self._trouble.errors
         if self._has_failed:
-            return Met(delay_s, _failure(rng.choice([_RESET, *STATUSES])))
+            # An address that is opened by itself, as by `Restart`, answers: else the episode says nothing of the agent.
+            broken = [_RESET] if _REFERER.search(head) else []
+            return Met(delay_s, _failure(rng.choice([*broken, *STATUSES])))
         return Met(delay_s, popup=_popup(*rng.choice(_POPUPS)) if rng.random() < self._trouble.popups else b"")
 
 

@@ -1,7 +1,6 @@
 """What goes wrong on the way to an application: by a seed, told from what the application did, and never for good."""
 
 import asyncio
-from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -14,6 +13,7 @@ from environments.apps.router import COOKIE, Router
 from environments.apps.trouble import SIGN_IN, EpisodeTrouble, Met, Trouble, with_popup
 
 PAGE = "Sec-Fetch-Dest: document\r\n"
+LINKED = f"{PAGE}Referer: http://trac.localhost/page\r\n"
 PART = "Accept: text/html, */*\r\nSec-Fetch-Dest: empty\r\n"
 
 
@@ -42,8 +42,11 @@ def test_shares_are_of_pages_and_no_page_fails_twice_running() -> None:
     met = [page for task in "abcdefgh" for page in play(["errors=0.2", "popups=0.3"], task)]
     assert 0.13 < sum(page.answer is not None for page in met) / len(met) < 0.20  # 0.2 of those after no failure
     assert 0.2 < sum(bool(page.popup) for page in met) / len(met) < 0.3
-    kinds = Counter(page.answer[:12] for page in met if page.answer is not None)
-    assert kinds.keys() == {b"", b"HTTP/1.1 500", b"HTTP/1.1 502", b"HTTP/1.1 503"}
+    opened = {b"HTTP/1.1 500", b"HTTP/1.1 502", b"HTTP/1.1 503"}
+    for headers, kinds in ((PAGE, opened), (LINKED, opened | {b""})):  # only where a link leads a connection breaks
+        episode = Trouble.read(["errors=0.5"]).episode("a")
+        pages = [meet(episode, f"/page/{number}", headers) for number in range(60)]
+        assert {page.answer[:12] for page in pages if page.answer is not None} == kinds
     always = play(["errors=1", "popups=1"], "a")
     assert [page.answer is None for page in always[:5]] == [True, False, True, False, True]
     assert always[0] == Met()  # the page that a task begins with
