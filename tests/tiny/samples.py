@@ -1,5 +1,6 @@
 """Data for tiny policies: random words, pictures, conversations and shards of them."""
 
+import contextlib
 import io
 import random
 from collections.abc import Collection
@@ -66,11 +67,14 @@ def tries(
     return samples
 
 
-def build_dataset(folder: Path, samples: list[Sample] | None = None, share_images: bool = False) -> Path:
-    """Shards, with energon's index, of `samples`; by default 24 of 1 to 3 steps, every fifth without an image."""
+def build_dataset(
+    folder: Path, samples: list[Sample] | None = None, share_images: bool = False, of_others: bool = False
+) -> Path:
+    """Shards, with energon's index, of `samples`; by default 24 of 1 to 3 steps, every fifth without an image. Tars
+    `of_others` may hold broken images, which ours refuse to."""
     folder.mkdir(parents=True)
     samples = samples or [sample(index, num_steps=1 + index % 3, with_images=index % 5 != 4) for index in range(24)]
-    with mock.patch.object(shard, "check_whole"):  # broken images, too, as tars of others may hold them
+    with mock.patch.object(shard, "check_whole") if of_others else contextlib.nullcontext():
         manifest = write_shards(folder, samples, max_samples=10, source={}, share_images=share_images)
     write_energon_index(folder, [shard["url"] for shard in manifest["shards"]])
     return folder

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.training.toy_mdp import Policy, Rollouts, World, explore, fitted_q, step_values, train
+from tests.training.toy_online import DIGIRL, learn_online
 from training import algorithms
 
 MARGIN = 0.05
@@ -66,15 +67,5 @@ def test_digiq_offline_is_no_worse_than_filtered_behavior_cloning(toy: Toy) -> N
 
 @pytest.mark.parametrize("seed", range(3))
 def test_digirl_online_beats_filtered_behavior_cloning_online(seed: int) -> None:
-    """Both leave failures out; DigiRL leaves out the steps of successes, too, that changed nothing."""
-    world = World.of(seed)
-    begun = Policy.that_explores(world)
-    learned = {}
-    for name, options in (("filtered_bc", ""), ("digirl", "quantile=0.5,horizon=8")):
-        policy, algorithm = begun, algorithms.load(name, options)
-        for version in range(3):
-            plain = explore(world, policy, tries=60, seed=100 * seed + version)
-            found = plain.with_columns(step_values(plain))
-            policy = train(policy, algorithm, found, algorithm.columns(found.trajectories))
-        learned[name] = world.success(policy)
-    assert learned["digirl"] > learned["filtered_bc"] > world.success(begun) + MARGIN
+    begun, *_, cloned = learn_online(seed, "filtered_bc")
+    assert learn_online(seed, "digirl", DIGIRL)[-1] > cloned > begun + MARGIN

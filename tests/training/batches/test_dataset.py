@@ -196,7 +196,7 @@ def test_a_broken_image_is_named(reader: Reader, cut: int, num_workers: int, tmp
     """Whether it has a header, and whoever decodes it."""
     good = tiny.sample(1)
     broken = Sample("broken", good.conversations, [good.images[0][:cut]])
-    folder = tiny.build_dataset(tmp_path / "shards", [broken, *(tiny.sample(i) for i in range(5))])
+    folder = tiny.build_dataset(tmp_path / "shards", [broken, *(tiny.sample(i) for i in range(5))], of_others=True)
     with pytest.raises(UserError, match="sample broken: broken image"):
         for batch in reader.batches(folder, 1, place(), num_workers=num_workers):
             batch.images.load()

@@ -66,7 +66,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     samples = [one for pair in zip(good, (bad for bad, _ in BAD.values()), strict=False) for one in pair] + good[
         len(BAD) :
     ]
-    return tiny.build_dataset(folder, samples)
+    return tiny.build_dataset(folder, samples, of_others=True)
 
 
 def test_all_that_is_bad_is_found_at_once(shards: Path, policy: Path) -> None:

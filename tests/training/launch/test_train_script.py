@@ -146,7 +146,7 @@ def test_fewer_samples_than_loader_workers_train_and_resume(megatron: Path, num_
 def test_a_broken_sample_is_one_clear_line(megatron: Path, tmp_path: Path) -> None:
     good = tiny.sample(1, num_steps=2)
     cut = Sample("cut", good.conversations, [image[:70] for image in good.images])
-    shards = tiny.build_dataset(tmp_path / "shards", [cut, *(tiny.sample(index) for index in range(7))])
+    shards = tiny.build_dataset(tmp_path / "shards", [cut, *(tiny.sample(index) for index in range(7))], of_others=True)
     output = Run(shards, megatron, tmp_path, num_workers=1).finish(exit_code=2)
     assert [line for line in output.splitlines() if line.startswith("error: sample cut: broken image")]
     assert "Traceback" not in output
