@@ -3,7 +3,7 @@
     python -m benchmarks.online_waiting --policy runs/online/warm_start/IL/policy --work_dir DIR
 
 Both are the same programs with the same flags but for the lag: examples/online/recipe.py's GRPO on its own three kinds
-of tasks. The clock begins with the first version that is learned, so that no start counts.
+of tasks. The clock begins with the first version that is learned, so that no start counts, and ends with a version.
 """
 
 import contextlib
@@ -13,27 +13,27 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from runpy import run_path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from common import cli
 from common.defaults import ROOT
 from common.errors import UserError
-from common.files import read_object, write_json
-from common.options.limits import Checked, above, at_least
+from common.files import write_json
+from common.options.limits import Checked, at_least
 from common.significance import wilson
-from data.online_run import OnlineRun
 from elcano.executors.executor import Command
 from elcano.executors.local import Executor
 from elcano.online import OnlineRecipe, run_online
 
 RECIPE = ROOT / "examples" / "online" / "recipe.py"
-_LONGEST_START_S = 900.0
+CURVE = ROOT / "examples" / "online" / "curve.py"
+_LONGEST_WAIT_S = 1800.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Config(Checked):
     """Of each page."""
     lags: tuple[int, ...] = (2, 0)
     """Versions that browsing may be ahead of learning."""
-    seconds: Annotated[float, above(0)] = 300.0
-    """Of each run, from its first version on."""
+    versions: Annotated[int, at_least(1)] = 4
+    """Of each run, after its first: tries are counted that these learned from or dropped."""
     repeats: Annotated[int, at_least(1)] = 3
     """Turns."""
-    num_sessions: Annotated[int, at_least(1)] = 48
+    num_sessions: Annotated[int, at_least(1)] = 12
     """Browsers side by side."""
     output: Path | None = None
     """Receives the counts as JSON."""
@@ -67,7 +67,6 @@ class Count:
     lag: int
     tries: int
     solved: int
-    versions: int
     seconds: float
 
     @property
@@ -85,8 +84,7 @@ def main(config: Config) -> None:
                 count = counts[-1]
                 low, high = wilson(count.solved / max(1, count.tries), count.tries)
                 print(
-                    f"turn {turn}, lag {lag}: {count.per_hour:.0f} tries an hour, {count.versions} versions, "
-                    f"{low:.0%} to {high:.0%} solved",
+                    f"turn {turn}, lag {lag}: {count.per_hour:.0f} tries an hour, {low:.0%} to {high:.0%} solved",
                     flush=True,
                 )
     by_lag = {lag: [count.per_hour for count in counts if count.lag == lag] for lag in config.lags}
@@ -121,13 +119,11 @@ def _run(config: Config, lag: int, folder: Path, port: int) -> Count:
     )
     run.start()
     try:
-        _wait_for_version(run, folder)
-        before, since, version = _settled(folder), time.monotonic(), OnlineRun(folder).newest_version()
-        time.sleep(config.seconds)
-        seconds, after = time.monotonic() - since, _settled(folder)
-        rewards = [reward for name, group in after.items() if name not in before for reward in group]
-        versions = OnlineRun(folder).newest_version() - version
-        return Count(lag, len(rewards), sum(reward > 0 for reward in rewards), versions, seconds)
+        _wait_for_versions(run, folder, 1)
+        since = time.monotonic()
+        points = _wait_for_versions(run, folder, 1 + config.versions)[1:]
+        seconds = time.monotonic() - since
+        return Count(lag, sum(point.tries for point in points), sum(point.solved for point in points), seconds)
     finally:
         assert run.pid is not None
         os.kill(run.pid, signal.SIGINT)
@@ -141,20 +137,16 @@ def _run_until_told(recipe: OnlineRecipe, folder: Path) -> None:
         run_online(recipe, folder)
 
 
-def _wait_for_version(run: BaseProcess, folder: Path) -> None:
-    since = time.monotonic()
-    while not (OnlineRun(folder).versions() and OnlineRun(folder).newest_version() > 0):
-        if not run.is_alive() or time.monotonic() - since > _LONGEST_START_S:
-            raise UserError(f"{folder}: learned no version; see {folder}/logs")
+def _wait_for_versions(run: BaseProcess, folder: Path, number: int) -> Sequence[Any]:
+    """`Point` of examples/online/curve.py of each."""
+    since, read_points = time.monotonic(), run_path(str(CURVE))["read_points"]
+    while True:
+        with contextlib.suppress(UserError):  # no version was learned yet
+            if len(points := read_points(folder)) >= number:
+                return points[:number]
+        if not run.is_alive() or time.monotonic() - since > _LONGEST_WAIT_S:
+            raise UserError(f"{folder}: learned no version {number}; see {folder}/logs")
         time.sleep(0.5)
-
-
-def _settled(folder: Path) -> Mapping[str, list[float]]:
-    """The rewards of each complete group."""
-    found = {}
-    for group in OnlineRun(folder).trajectories.glob("group*/group.json"):
-        found[group.parent.name] = [reward or 0.0 for reward in read_object(group)["rewards"]]
-    return found
 
 
 if __name__ == "__main__":

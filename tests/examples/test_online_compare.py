@@ -94,7 +94,7 @@ def test_the_whole_from_a_small_warm_start(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True, text=True)
     assert "warm start" in done.stdout and "filtered_bc" in done.stdout
     words = ["-m", "benchmarks.online_waiting", "--policy", str(policy), "--tasks", str(out / "tasks.jsonl")]
-    words += ["--work_dir", str(tmp_path / "waiting"), "--seconds", "20", "--repeats", "1", "--num_sessions", "8"]
+    words += ["--work_dir", str(tmp_path / "waiting"), "--versions", "1", "--repeats", "1", "--num_sessions", "8"]
     done = subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1].startswith("ratio ")
     words = ["-m", "benchmarks.online_exactness", "--recipe", "examples/online/recipe.py", "--num_groups", "16"]
