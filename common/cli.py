@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -86,8 +87,18 @@ def _wrong_place(error: Exception) -> UserError | None:
     something else is wrong."""
     if not isinstance(error, OSError) or error.errno not in _WRONG_PLACE or not error.filename:
         return None
-    path = error.filename2 or error.filename  # of a copy the second is written
-    return UserError(f"{path}: {error.strerror}; name another path, or make this one usable")
+    path = os.fsdecode(error.filename2 or error.filename)  # of a copy the second is written
+    return UserError(f"{_meant(Path(path))}: {error.strerror}; name another path, or make this one usable")
+
+
+def _meant(path: Path) -> Path:
+    """What was to be written, where `path` is one of ours beside it, which becomes it at the end."""
+    return Path(
+        *(
+            part[1:-4].removesuffix(f".{os.getpid()}") if part.startswith(".") and part.endswith(".tmp") else part
+            for part in path.parts
+        )
+    )
 
 
 def _refused(error: UserError) -> int:

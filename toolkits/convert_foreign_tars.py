@@ -61,10 +61,19 @@ def convert(folder: Path) -> Path:
     shards = shards_of(folder)
     made_of = MadeOf.read(shards)
     if made_of is None:
+        _check_place(folder, shards.parent)
         with writing_to(shards), locked(shards):
             made_of = MadeOf.read(shards) or _convert(folder, shards)
     print(printable(made_of.line(folder, shards)), flush=True)
     return shards
+
+
+def _check_place(folder: Path, place: Path) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        told = f"its shards can be written neither in it nor in {place} ({error.strerror})"
+        raise UserError(f"{folder}: {told}; give another folder for caches as XDG_CACHE_HOME") from None
 
 
 def converted(source: Source) -> Source:

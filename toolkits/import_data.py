@@ -45,6 +45,7 @@ from toolkits.readers.logs.features import Kept, check_kept, write_candidates, w
 from toolkits.readers.reading.addresses import is_address
 from toolkits.readers.reading.folders import Tries
 from toolkits.readers.reading.references import nothing_of_what_is_refused
+from toolkits.readers.reading.steps import NoImageError, with_image_dir
 from toolkits.readers.research.episode_folders import Losses, write_episode
 from toolkits.readers.research.episode_samples import episode_samples
 from toolkits.readers.research.research_sets import SETS
@@ -98,10 +99,13 @@ def main(config: Config) -> None:
     if config.action_space and not found.episodes:
         raise UserError(f"--action_space is of {', '.join(SETS)}; convert_action_space.py says other trajectories anew")
     single = found.episodes and found.episodes.has_single_steps and not config.result_dir
-    if not single and (not found.samples or (found.trajectories and config.result_dir)):
-        count, target, what = to_trajectories(config), config.result_dir, "trajectories"
-    else:
-        count, target, what = to_samples(config), config.save_json_file, "samples"
+    try:
+        if not single and (not found.samples or (found.trajectories and config.result_dir)):
+            count, target, what = to_trajectories(config), config.result_dir, "trajectories"
+        else:
+            count, target, what = to_samples(config), config.save_json_file, "samples"
+    except NoImageError as error:
+        raise with_image_dir(error, [Path(file) for file in config.input_files]) from None
     print(f"{target}: {count} {what}")
 
 

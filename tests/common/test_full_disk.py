@@ -1,5 +1,6 @@
 """A full disk is known whoever writes, and becomes one line and exit code 2 in every command."""
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -94,3 +95,11 @@ def test_other_errors_are_none() -> None:
     assert full_disk_error(UserError("no space left on device")) is None
     with pytest.raises(PermissionError):
         guarded(lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")), None)
+
+
+@pytest.mark.parametrize("beside", [".samples.json.tmp", f".samples.json.{os.getpid()}.tmp", "samples.json"])
+def test_a_refused_path_is_what_was_typed(beside: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """And not the file beside it that becomes it at the end."""
+    refused = PermissionError(13, "Permission denied", f"my.data/{beside}")
+    assert guarded(lambda path: (_ for _ in ()).throw(refused), None) == 2
+    assert capsys.readouterr().err.startswith("error: my.data/samples.json: Permission denied; name another path")

@@ -59,6 +59,9 @@ def test_a_folder_of_others_own_is_left_alone(tars: Path, tmp_path: Path, monkey
     (tars / ".elcano").unlink()
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may write anywhere
     assert convert(tars) == made
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/self/no")
+    with pytest.raises(UserError, match=f"^{tars}: .* neither in it nor in /proc/self/no/.*; give .* XDG_CACHE_HOME$"):
+        convert(tars)
 
 
 def test_energon_and_inspection(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

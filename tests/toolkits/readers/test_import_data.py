@@ -41,6 +41,23 @@ def packed(folder: Path, image_dir: Path) -> dict[str, Any]:
     return {s.id: s for entry in read_manifest(out, verify=True)["shards"] for s in read_shard(out / entry["url"])}
 
 
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        ("my data", r"1\.png is not in .*images, but in (?P<folder>.*my data); give --image_dir '(?P=folder)'$"),
+        ("elsewhere", "; --image_dir is the folder in which the images' paths begin$"),
+    ],
+)
+def test_a_wrong_image_dir_is_refused_with_the_right_one(tmp_path: Path, place: str, told: str) -> None:
+    images(tmp_path / place, 2)
+    turns = [{"role": "user", "content": "<image>Where?"}, {"role": "assistant", "content": "Here."}]
+    file = tmp_path / "my data" / "train.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"messages": turns, "images": ["shots/1.png"]}))
+    with pytest.raises(UserError, match=told):
+        imported(tmp_path, "ms_swift", file, tmp_path / "images")
+
+
 def test_torch_files_are_read_without_torch(tmp_path: Path) -> None:
     """Whatever plain data `torch.save` stores."""
     tensors = {

@@ -5,6 +5,7 @@ import contextlib
 import json
 import math
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -110,7 +111,11 @@ def sample_id(source: str, number: int, round_id: int, step: int) -> str:
 
 
 class NoImageError(UserError):
-    """An image that a record names is not there."""
+    """An image that a record names is not there; `name` is what the record says, "" where it says none."""
+
+    def __init__(self, message: str, name: str = "") -> None:
+        super().__init__(message)
+        self.name = name
 
 
 def find_image(where: str, folder: Path, name: str) -> str:
@@ -123,7 +128,16 @@ def find_image(where: str, folder: Path, name: str) -> str:
             with contextlib.suppress(OSError):  # a name too long for any file
                 if not relative.is_absolute() and (folder / relative).is_file():
                     return str(relative)
-    raise NoImageError(f"{where}: its image {in_short(name)} is not in {folder}")
+    raise NoImageError(f"{where}: its image {in_short(name)} is not in {folder}", name)
+
+
+def with_image_dir(error: NoImageError, files: Sequence[Path]) -> UserError:
+    """`error` with what to give as --image_dir: mostly images lie beside the file of `files` that names them."""
+    for folder in dict.fromkeys(file if file.is_dir() else file.parent for file in files):
+        with contextlib.suppress(NoImageError):
+            if error.name and find_image("", folder, error.name):
+                return UserError(f"{error}, but in {folder}; give --image_dir {shlex.quote(str(folder))}")
+    return UserError(f"{error}; --image_dir is the folder in which the images' paths begin")
 
 
 def record(identifier: str, images: Sequence[str], turns: Sequence[str], extra: dict[str, Any]) -> dict[str, Any]:
