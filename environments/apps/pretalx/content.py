@@ -7,7 +7,7 @@ from typing import Any
 AGENT, EVENT, SLUG = "Ana Ruiz", "Orchard Days", "orchard"
 DAYS = {"2026-03-12": "Thursday", "2026-03-13": "Friday", "2026-03-14": "Saturday"}
 TIMES = ("09:00", "11:00", "13:30", "15:30")
-ROOMS = {"Attic": 20, "Barn": 120, "Cider house": 60, "Greenhouse": 45, "Old mill": 30, "Stable": 80}
+ROOMS = {"Attic": 25, "Barn": 120, "Cider house": 60, "Greenhouse": 45, "Old mill": 30, "Stable": 80}
 """How many people fit in."""
 USED = ("Barn", "Cider house", "Greenhouse", "Old mill")
 TRACKS = ("Cooking", "Growing", "Storing", "Trade")

@@ -1,2 +1,2 @@
-TEMPLATES = {}
-SOLVERS = {}
+from environments.apps.pretalx.tasks import TEMPLATES
+SOLVERS = {n: None for n in TEMPLATES}

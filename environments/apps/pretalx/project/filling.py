@@ -125,6 +125,7 @@ def _propose(event, about, when, known, reviewers):
     for review in about["reviews"]:
         _review(event, proposal, reviewers[review["by"]], review)
     proposal._set_state(about["state"], force=True)
+    proposal.send_state_mail()  # into the outbox, if there is one for this state
     if about["room"]:
         start = datetime.datetime.fromisoformat(f"{about['day']}T{about['time']}:00+00:00")
         end = start + datetime.timedelta(minutes=proposal.get_duration())
