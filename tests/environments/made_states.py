@@ -166,7 +166,9 @@ def _pretalx() -> list[dict[str, Any]]:
             records += [_pretalx_slot(one, version) for version in ("", made.version)]
     empty = dict.fromkeys(("description", "speaker_info", "guid"), "")
     records += [{"kind": "room", "name": name, "capacity": str(most), **empty} for name, most in made.rooms.items()]
-    records += [{"kind": "tag", "name": name, "description": text, "is_public": 0} for name, text in made.tags.items()]
+    for name, text in made.tags.items():
+        about = {"name": name, "description": text, "color": made.colors[name], "is_public": 0}
+        records.append({"kind": "tag", **about})
     for name, minutes in made.types.items():
         about = {"name": name, "duration": str(minutes), "deadline": "", "requires_access_code": 0}
         records.append({"kind": "type", **about})

@@ -45,7 +45,7 @@ _QUERIES = {
     "room": "SELECT name, CAST(capacity AS TEXT) AS capacity, description, speaker_info, guid FROM schedule_room ORDER BY position, id",
     "availability": "SELECT person_id AS person, room.name AS room, start, end FROM schedule_availability AS own "
     "LEFT JOIN schedule_room AS room ON room.id = room_id",
-    "tag": "SELECT tag AS name, description, is_public FROM submission_tag ORDER BY tag",
+    "tag": "SELECT tag AS name, description, color, is_public FROM submission_tag ORDER BY tag",
     "track": "SELECT name, description, color, requires_access_code FROM submission_track ORDER BY position, id",
     "type": "SELECT name, CAST(default_duration AS TEXT) AS duration, deadline, requires_access_code "
     "FROM submission_submissiontype ORDER BY id",

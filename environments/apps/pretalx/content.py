@@ -23,6 +23,9 @@ TAGS = {
     "livestream": "Can be watched from home",
     "materials": "Bring your own basket",
 }
+_COLORS = ("#1d5c4a", "#7a3b69", "#b0532a", "#2f5d8a", "#6b6b1f", "#8a2f3d", "#3c4f76", "#54683a")
+COLORS = dict(zip(TAGS, _COLORS, strict=True)) | dict(zip(TRACKS, _COLORS, strict=False))
+"""Of tags and tracks."""
 GIVEN = ("beginners", "children", "outdoors", "tasting")
 """Tags that sessions have."""
 _VERBS = ("Drying", "Grafting", "Growing", "Pickling", "Selling", "Storing", "Tasting", "Weighing")
@@ -55,6 +58,7 @@ class Content:
     tracks: tuple[str, ...]
     types: dict[str, int]
     tags: dict[str, str]
+    colors: dict[str, str]
     speakers: list[dict[str, Any]]
     reviewers: tuple[str, ...]
     proposals: list[dict[str, Any]]
@@ -87,6 +91,7 @@ def make(seed: int = 0) -> Content:
         tracks=TRACKS,
         types=TYPES,
         tags=TAGS,
+        colors=COLORS,
         speakers=[_speaker(rng, name, code) for name, code in zip(SPEAKERS, codes[len(STATES) :], strict=True)],
         reviewers=REVIEWERS,
         proposals=proposals,

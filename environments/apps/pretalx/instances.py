@@ -12,6 +12,7 @@ _TITLES = ("A cellar without frost", "Bees in April", "Hedges for birds", "The p
 _NEW_ROOMS = ("Bakery", "Boathouse", "Chapel", "Library", "Tent by the pond")
 _CAPACITIES = ("35", "50", "70", "90", "150")
 _NEW_TAGS = ("seeds", "machines", "water", "history", "soil")
+_NEW_COLORS = ("#2e6f40", "#a34d1f", "#51459c", "#0f6a80")
 _COMMENTS = (
     "I asked for a shorter summary.",
     "We heard this one in spring, and it was good.",
@@ -71,8 +72,10 @@ def speakers_of(state: State, rng: random.Random) -> Instance:
 
 
 def state_of(state: State, rng: random.Random) -> Instance:
-    proposal = rng.choice(state.of("proposal"))
-    known = tuple({one["state"] for one in state.of("proposal")})
+    """The page has other words for those that were rejected."""
+    words = {"rejected": "not accepted"}
+    proposal = rng.choice([one for one in state.of("proposal") if one["state"] not in words])
+    known = tuple({words.get(one["state"], one["state"]) for one in state.of("proposal")})
     return Instance(_title(proposal), says(proposal["state"], known))
 
 
@@ -105,8 +108,9 @@ def new_room(state: State, rng: random.Random) -> Instance:
 
 
 def new_tag(state: State, rng: random.Random) -> Instance:
-    name = rng.choice(_NEW_TAGS)
-    return Instance({"tag": name}, leaves([{"kind": "tag", "name": name, "description": "", "is_public": 0}]))
+    name, color = rng.choice(_NEW_TAGS), rng.choice(_NEW_COLORS)
+    record = {"kind": "tag", "name": name, "description": "", "color": color, "is_public": 0}
+    return Instance({"tag": name, "color": color}, leaves([record]))
 
 
 def new_comment(state: State, rng: random.Random) -> Instance:

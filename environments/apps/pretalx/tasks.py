@@ -82,8 +82,8 @@ TEMPLATES: dict[str, Template] = {
     "new-tag": Template(
         "create",
         (
-            "Add the tag {tag}, without a description.",
-            "There should be one more tag for proposals, namely {tag}. It needs no description.",
+            "Add the tag {tag} in the colour {color}, without a description.",
+            "There should be one more tag for proposals, namely {tag}. Its colour is {color}, and it needs no description.",
         ),
         instances.new_tag,
     ),

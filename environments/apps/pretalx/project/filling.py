@@ -10,7 +10,6 @@ from pretalx.person.models import SpeakerProfile, User
 from pretalx.schedule.models import Room, TalkSlot
 from pretalx.submission.models import Review, ReviewScore, Submission, SubmissionType, Tag, Track
 
-COLORS = ("#1d5c4a", "#7a3b69", "#b0532a", "#2f5d8a", "#6b6b1f", "#8a2f3d", "#3c4f76", "#54683a")
 BEGUN = datetime.datetime(2025, 10, 6, 8, 0, tzinfo=datetime.UTC)
 
 
@@ -67,7 +66,7 @@ def _frame(event, content):
     event.cfp.default_type = kinds["Talk"]
     event.cfp.save()
     default.delete()
-    colors = dict(zip((*content["tracks"], *content["tags"]), COLORS * 2, strict=False))
+    colors = content["colors"]
     return {
         "types": kinds,
         "rooms": {
