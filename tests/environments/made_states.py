@@ -150,7 +150,7 @@ def _oscar() -> list[dict[str, Any]]:
 def _pretalx() -> list[dict[str, Any]]:
     made = pretalx.make()
     nothing = dict.fromkeys(("pending_state", "description", "notes", "internal_notes", "duration", "image"), "")
-    unset = {"slot_count": 1, "content_locale": "en", "is_featured": 0, "do_not_record": 0, "anonymised_data": "{}"}
+    unset = {"slot_count": 1, "content_locale": "en", "is_featured": 0, "do_not_record": 0, "anonymised_data": ""}
     records: list[dict[str, Any]] = []
     for one in made.proposals:
         said = {name: one[name] for name in ("code", "title", "type", "track", "state", "abstract")}

@@ -1,6 +1,7 @@
 """What a conference holds, as records: all that its organisers can change, without times of saving. Codes of what is
 made later, what a mail says, the log and the choice of columns are pretalx's own bookkeeping."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -92,12 +93,12 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> Any:
-    """What is said in English of a text that may be there in several languages."""
+    """What is said in English of a text that may be there in several languages, or in none."""
     if not isinstance(value, str):
         return value
-    if value.startswith('{"'):
-        languages = json.loads(value)
-        return languages.get("en", value)
+    with contextlib.suppress(ValueError):  # or somebody wrote what looks like it
+        languages = json.loads(value) if value.startswith("{") else {}
+        value = "" if value == "{}" else languages.get("en", value)
     return value.replace("\r", "").strip()
 
 
