@@ -8,7 +8,13 @@ from environments.apps.application import Record
 from environments.apps.pretalx.content import AGENT, DAYS, GIVEN, REVIEWERS, ROOMS, SCORES, SLUG, TIMES, USED
 from environments.apps.templates import Instance, State, cannot, edits, leaves, says, shows
 
-_TITLES = ("A cellar without frost", "Bees in April", "Hedges for birds", "The pear that came back", "Water from the roof")
+_TITLES = (
+    "A cellar without frost",
+    "Bees in April",
+    "Hedges for birds",
+    "The pear that came back",
+    "Water from the roof",
+)
 _NEW_ROOMS = ("Bakery", "Boathouse", "Chapel", "Library", "Tent by the pond")
 _CAPACITIES = ("35", "50", "70", "90", "150")
 _NEW_TAGS = ("seeds", "machines", "water", "history", "soil")

@@ -50,7 +50,8 @@ DISTURBANCES = {
 }
 FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
 TREES = dict.fromkeys(
-    ("fava", "fossil", "hledger", "machina", "mail", "oscar", "pretalx", "roundup_devel", "tiddlywiki", "wagtail"), "complete"
+    ("fava", "fossil", "hledger", "machina", "mail", "oscar", "pretalx", "roundup_devel", "tiddlywiki", "wagtail"),
+    "complete",
 )
 """Which tree an expert reads, if not that of released models."""
 

@@ -101,9 +101,7 @@ def _team(event, name, members, **rights):
 
 def _speaker(event, about):
     user = _user(about["name"], about["code"])
-    SpeakerProfile.objects.create(
-        user=user, event=event, biography=about["biography"], has_arrived=about["arrived"]
-    )
+    SpeakerProfile.objects.create(user=user, event=event, biography=about["biography"], has_arrived=about["arrived"])
     return user
 
 
