@@ -43,15 +43,16 @@ _QUERIES = {
     "schedule.id = schedule_id LEFT JOIN submission_submission AS proposal ON proposal.id = submission_id "
     "LEFT JOIN schedule_room AS room ON room.id = room_id ORDER BY own.id",
     "schedule": "SELECT version, comment FROM schedule_schedule ORDER BY id",
-    "room": "SELECT name, CAST(capacity AS TEXT) AS capacity, description, speaker_info, guid FROM schedule_room ORDER BY position, id",
+    "room": "SELECT name, CAST(capacity AS TEXT) AS capacity, description, speaker_info, guid FROM schedule_room "
+    "ORDER BY position, id",
     "availability": "SELECT person_id AS person, room.name AS room, start, end FROM schedule_availability AS own "
     "LEFT JOIN schedule_room AS room ON room.id = room_id",
     "tag": "SELECT tag AS name, description, color, is_public FROM submission_tag ORDER BY tag",
     "track": "SELECT name, description, color, requires_access_code FROM submission_track ORDER BY position, id",
     "type": "SELECT name, CAST(default_duration AS TEXT) AS duration, deadline, requires_access_code "
     "FROM submission_submissiontype ORDER BY id",
-    "review": f"SELECT {_CODE} AS proposal, user.name AS by, own.text, {_SCORES} AS score FROM submission_review AS own "
-    "JOIN submission_submission AS proposal ON proposal.id = submission_id JOIN person_user AS user "
+    "review": f"SELECT {_CODE} AS proposal, user.name AS by, own.text, {_SCORES} AS score FROM submission_review "
+    "AS own JOIN submission_submission AS proposal ON proposal.id = submission_id JOIN person_user AS user "
     "ON user.id = user_id ORDER BY own.id",
     "comment": f"SELECT {_CODE} AS proposal, user.name AS by, own.text, reply_to_id AS answers FROM "
     "submission_submissioncomment AS own JOIN submission_submission AS proposal ON proposal.id = submission_id "

@@ -1,4 +1,4 @@
-"""What our conference holds: made-up sessions about a garden's harvest, drawn from a seed, and when and where each is."""
+"""What our conference holds: made-up sessions about fruit, drawn from a seed, and when and where each takes place."""
 
 import dataclasses
 import random

@@ -83,7 +83,7 @@ TEMPLATES: dict[str, Template] = {
         "create",
         (
             "Add the tag {tag} in the colour {color}, without a description.",
-            "There should be one more tag for proposals, namely {tag}. Its colour is {color}, and it needs no description.",
+            "There should be one more tag for proposals, namely {tag}. Its colour is {color}, and it has no description.",
         ),
         instances.new_tag,
     ),
