@@ -47,6 +47,11 @@ def _scheduled(state: State) -> list[Record]:
     return [one for one in state.of("proposal") if one["code"] in slots]
 
 
+def _public(state: State) -> list[Record]:
+    """Those that visitors see."""
+    return [one for one in _scheduled(state) if one["state"] == "confirmed"]
+
+
 def _titles(state: State) -> tuple[str, ...]:
     return tuple(one["title"] for one in state.of("proposal"))
 
@@ -102,8 +107,7 @@ def open_proposal(state: State, rng: random.Random) -> Instance:
 
 
 def open_public(state: State, rng: random.Random) -> Instance:
-    shown = [one for one in _scheduled(state) if one["state"] == "confirmed"]
-    proposal = rng.choice(shown)
+    proposal = rng.choice(_public(state))
     return Instance(_title(proposal), shows(f"/{SLUG}/talk/{proposal['code']}"))
 
 
@@ -168,7 +172,7 @@ def confirm(state: State, rng: random.Random) -> Instance:
 
 def cancel(state: State, rng: random.Random) -> Instance:
     """It loses its time and room."""
-    proposal = rng.choice([one for one in _scheduled(state) if one["state"] == "confirmed"])
+    proposal = rng.choice(_public(state))
     removed = [proposal, _slots(state)[proposal["code"]]]
     return Instance(_title(proposal), leaves([{**proposal, "state": "canceled"}], removed))
 
@@ -253,7 +257,7 @@ def send_mail(state: State, rng: random.Random) -> Instance:
 
 
 def find_at(state: State, rng: random.Random) -> Instance:
-    proposal = rng.choice(_scheduled(state))
+    proposal = rng.choice(_public(state))
     slot = _slots(state)[proposal["code"]]
     slots = {"room": slot["room"], "day": day_of(slot["start"]), "time": slot["start"][11:]}
     return Instance(slots, says(proposal["title"], _titles(state)))

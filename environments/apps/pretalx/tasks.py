@@ -83,7 +83,7 @@ TEMPLATES: dict[str, Template] = {
         "create",
         (
             "Add the tag {tag} in the colour {color}, without a description.",
-            "There should be one more tag for proposals, namely {tag}. Its colour is {color}, and it has no description.",
+            "There should be one more tag for proposals, namely {tag}. It has the colour {color} and no description.",
         ),
         instances.new_tag,
     ),
