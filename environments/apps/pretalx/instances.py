@@ -17,8 +17,8 @@ _TITLES = (
 )
 _NEW_ROOMS = ("Bakery", "Boathouse", "Chapel", "Library", "Tent by the pond")
 _CAPACITIES = ("35", "50", "70", "90", "150")
-_NEW_TAGS = ("seeds", "machines", "water", "history", "soil")
-_NEW_COLORS = ("#2e6f40", "#a34d1f", "#51459c", "#0f6a80")
+_NEW_TYPES = ("Debate", "Excursion", "Lecture", "Reading", "Short report")
+_MINUTES = ("10", "20", "60", "75", "120")
 _COMMENTS = (
     "I asked for a shorter summary.",
     "We heard this one in spring, and it was good.",
@@ -72,7 +72,7 @@ def room_of(state: State, rng: random.Random) -> Instance:
 
 
 def start_of(state: State, rng: random.Random) -> Instance:
-    proposal = rng.choice(_scheduled(state))
+    proposal = rng.choice(_public(state))
     return Instance(_title(proposal), says(_slots(state)[proposal["code"]]["start"][11:], TIMES))
 
 
@@ -98,7 +98,9 @@ def capacity_of(state: State, rng: random.Random) -> Instance:
 def score_of(state: State, rng: random.Random) -> Instance:
     review = rng.choice([one for one in state.of("review") if one["by"] in REVIEWERS])
     proposal = next(one for one in state.of("proposal") if one["code"] == review["proposal"])
-    return Instance(_title(proposal, reviewer=review["by"]), says(review["score"], tuple(SCORES)))
+    return Instance(
+        _title(proposal, reviewer=review["by"]), says(str(SCORES[review["score"]]), tuple(map(str, SCORES.values())))
+    )
 
 
 def open_proposal(state: State, rng: random.Random) -> Instance:
@@ -117,10 +119,10 @@ def new_room(state: State, rng: random.Random) -> Instance:
     return Instance(slots, leaves([{"kind": "room", "name": slots["room"], "capacity": slots["capacity"], **empty}]))
 
 
-def new_tag(state: State, rng: random.Random) -> Instance:
-    name, color = rng.choice(_NEW_TAGS), rng.choice(_NEW_COLORS)
-    record = {"kind": "tag", "name": name, "description": "", "color": color, "is_public": 0}
-    return Instance({"tag": name, "color": color}, leaves([record]))
+def new_type(state: State, rng: random.Random) -> Instance:
+    name, minutes = rng.choice(_NEW_TYPES), rng.choice(_MINUTES)
+    record = {"kind": "type", "name": name, "duration": minutes, "deadline": "", "requires_access_code": 0}
+    return Instance({"type": name, "minutes": minutes}, leaves([record]))
 
 
 def new_comment(state: State, rng: random.Random) -> Instance:

@@ -48,8 +48,8 @@ TEMPLATES: dict[str, Template] = {
     "score-of-review": Template(
         "answer",
         (
-            "Which score did {reviewer} give to the proposal {title}: No, Maybe or Yes?",
-            "{reviewer} has reviewed {title}. Was the score No, Maybe or Yes?",
+            "Which score from 0 to 2 did {reviewer} give to the proposal {title}?",
+            "{reviewer} has reviewed {title}. Was the score 0, 1 or 2?",
         ),
         instances.score_of,
         "test",
@@ -79,13 +79,13 @@ TEMPLATES: dict[str, Template] = {
         ),
         instances.new_room,
     ),
-    "new-tag": Template(
+    "new-type": Template(
         "create",
         (
-            "Add the tag {tag} in the colour {color}, without a description.",
-            "There should be one more tag for proposals, namely {tag}. It has the colour {color} and no description.",
+            "Add the session type {type}, with a default duration of {minutes} minutes.",
+            "Proposals may have one more type, namely {type}. Such a session takes {minutes} minutes by default.",
         ),
-        instances.new_tag,
+        instances.new_type,
     ),
     "new-comment": Template(
         "create",
