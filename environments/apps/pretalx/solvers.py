@@ -34,7 +34,12 @@ _WAITS = 3
 
 def page(title: str, *rules: Rule) -> Rule:
     """`rules` on the organisers' page with this title."""
-    return on(rf"\s*{title}\s*::", when(lambda now: now.named(("button",), r".*Log out"), *rules))
+    return on(rf"\s*{title}\s*::", when(ours, *rules))
+
+
+def ours(now: Situation) -> object:
+    """Whether it is a page of organisers."""
+    return now.named(("button",), r"\W*Log out")
 
 
 def unfold(pattern: str) -> Rule:
@@ -156,9 +161,8 @@ def _place(title: str, room: str, day: str, start: str, end: str) -> Rule:
 
 def public(title: str, *rules: Rule) -> Rule:
     """`rules` on the page of a session that visitors see, or on the way there."""
-    theirs = on(rf"\s*{re.escape(title)}\s*::", when(lambda now: now.named(("link",), "Sessions"), *rules))
-    ways = proposal(title, click(r"\W*Public link"), click(r"Links\W*"))
-    return first(when(lambda now: not now.named(("tab",), "Content"), theirs), ways)
+    theirs = on(rf"\s*{re.escape(title)}\s*::", when(lambda now: not ours(now), *rules))
+    return first(theirs, proposal(title, click(r"\W*Public link"), click(r"Links\W*")))
 
 
 def rooms(room: str, *rules: Rule) -> Rule:
@@ -197,9 +201,7 @@ def _delete_tag(tag: str) -> Rule:
         place = next((place for place, one in enumerate(links) if one.name.strip() == tag), None)
         return None if place is None else clicked(next(one for one in links[place:] if one.name.strip() == "\uf1f8"))
 
-    return first(
-        done(DELETED), page(rf"Tag “{re.escape(tag)}”", click(r"\W*Delete"), scroll), tags(drop)
-    )
+    return first(done(DELETED), page(rf"Tag “{re.escape(tag)}”", click(r"\W*Delete"), scroll), tags(drop))
 
 
 def _comment(title: str, text: str) -> Rule:
@@ -254,13 +256,31 @@ def _send_mail(person: str, title: str) -> Rule:
 
 
 def _discard_mail(person: str, title: str) -> Rule:
-    return first(
-        done(DELETED), on("Confirm deletion", click(r"\W*Delete")), outbox(_mail(person, title, 2))
-    )
+    return first(done(DELETED), on("Confirm deletion", click(r"\W*Delete")), outbox(_mail(person, title, 2)))
 
 
 def _find_session(room: str, day: str, time: str) -> Rule:
-    return scroll
+    """Visitors' schedule tells rooms by columns: look at the pages of those that begin then, one after the other."""
+    hour = f"{(int(time[:2]) + 11) % 12 + 1}:{time[3:]} {'AM' if int(time[:2]) < 12 else 'PM'}"
+    moment = _when(day, time).replace("T", " ")
+
+    def look(now: Situation) -> Move | None:
+        if any(re.search(rf"{moment}\W.*{re.escape(room)}", one.name) for one in now.page.elements):
+            return answer(now.title.partition("::")[0].strip())(now)
+        return Move("That one is elsewhere, or on another day.", "GoBack")
+
+    def visit(now: Situation) -> Move | None:
+        links = [one for one in now.named(("link",), rf"{hour} .*") if not now.said(f"I should click '{one.name}'")]
+        return clicked(links[0]) if links else None
+
+    def turn(now: Situation) -> Move | None:
+        tabs = now.named(("tab",), f"{day.split(',')[0]}, .*")
+        looked = bool(now.past) and "Action: Scroll" in now.past[-1]
+        return clicked(tabs[0]) if tabs and not tabs[0].selected and not looked else None
+
+    days = when(lambda now: now.named(("tab",), r"\w+day, .*"), turn, visit, scroll)
+    ways = (click("View conference schedule"), click(r"\W*View event"))
+    return first(when(lambda now: any(".ical" in one.name for one in now.page.elements), look), days, *ways)
 
 
 def _accept_only(track: str, type: str) -> Rule:
