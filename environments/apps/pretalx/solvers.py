@@ -121,7 +121,7 @@ def choose(field: str, option: str) -> tuple[Rule, Rule]:
 
 def state(title: str, new: str) -> Rule:
     """Give a proposal another state."""
-    sure = page(rf"→ {new}\s*::\s*{re.escape(title)}", click(r"\W*Do it"))
+    sure = page(rf"→ [a-z]+\s*::\s*{re.escape(title)}", click(r"\W*Do it"))
     return first(sure, proposal(title, click(rf"\W*{new}"), unfold(rf"\W*({_STATES})\W*")))
 
 
@@ -130,12 +130,8 @@ def _when(day: str, time: str) -> str:
     return f"2026-03-{re.findall(r'[0-9]+', day)[0]}T{time}"
 
 
-def _begins(day: str, start: str) -> Rule:
-    return dated("Start", _when(day, start))
-
-
 def dated(field: str, text: str) -> Rule:
-    """Type a time; ENTER saves the form, if all of it fits together."""
+    """Type a time; ENTER may save the form, if all of it fits together."""
 
     def apply(now: Situation) -> Move | None:
         found = now.named(("DateTime",), f"{field}.*")
@@ -144,19 +140,21 @@ def dated(field: str, text: str) -> Rule:
     return apply
 
 
+def _edit(title: str, *steps: Rule) -> Rule:
+    """Change a proposal in these steps and save it."""
+    return first(done(SAVED), proposal(title, in_turn(*steps, click(r"\W*Save"))))
+
+
 def _move(title: str, room: str) -> Rule:
-    return first(done(SAVED), proposal(title, in_turn(*choose("Room", room), click(r"\W*Save"))))
+    return _edit(title, *choose("Room", room))
 
 
 def _reschedule(title: str, day: str, start: str, end: str) -> Rule:
-    steps = in_turn(_begins(day, start), dated("End", _when(day, end)))
-    return first(done(f"I should type '{_when(day, end)}'"), proposal(title, steps))
+    return _edit(title, dated("Start", _when(day, start)), dated("End", _when(day, end)))
 
 
 def _place(title: str, room: str, day: str, start: str, end: str) -> Rule:
-    """The last time that is typed saves it."""
-    steps = in_turn(*choose("Room", room), _begins(day, start), dated("End", _when(day, end)))
-    return first(done(f"I should type '{_when(day, end)}'"), proposal(title, steps))
+    return _edit(title, *choose("Room", room), dated("Start", _when(day, start)), dated("End", _when(day, end)))
 
 
 def public(title: str, *rules: Rule) -> Rule:
@@ -341,9 +339,7 @@ def _move_and_release(title: str, room: str, version: str) -> Rule:
     form = page("Release new schedule", write("Version", version), scroll)
     ways = first(form, page("Schedule", click(r"\W*New release")), click(r"\W+Schedule"), click("\uf0c9"))
     release = first(done(f"I should type '{version}'"), ways)
-    return first(
-        when(lambda now: now.said(SAVED), release), proposal(title, in_turn(*choose("Room", room), click(r"\W*Save")))
-    )
+    return first(when(lambda now: now.said(SAVED), release), _move(title, room))
 
 
 def _foreign_team(person: str) -> Rule:
