@@ -5,7 +5,8 @@ import random
 from typing import Any
 
 AGENT, EVENT, SLUG = "Ana Ruiz", "Orchard Days", "orchard"
-DAYS = {"2026-03-12": "Thursday", "2026-03-13": "Friday", "2026-03-14": "Saturday"}
+DAYS = {"2026-01-16": "Friday", "2026-01-17": "Saturday", "2026-01-18": "Sunday"}
+"""Tomorrow it begins, so that speakers can be marked as arrived."""
 TIMES = ("09:00", "11:00", "13:30", "15:30")
 ROOMS = {"Attic": 25, "Barn": 120, "Cider house": 60, "Greenhouse": 45, "Old mill": 30, "Stable": 80}
 """How many people fit in."""

@@ -63,7 +63,7 @@ def _title(proposal: Record, **more: str) -> dict[str, str]:
 def day_of(when: str) -> str:
     """As people say it."""
     date = datetime.date.fromisoformat(when[:10])
-    return f"{DAYS[when[:10]]}, {date.day} March"
+    return f"{DAYS[when[:10]]}, {date.day} January"
 
 
 def room_of(state: State, rng: random.Random) -> Instance:
@@ -237,7 +237,10 @@ def change_capacity(state: State, rng: random.Random) -> Instance:
 
 
 def arrived(state: State, rng: random.Random) -> Instance:
-    speaker = rng.choice([one for one in state.of("speaker") if one["arrived"] == "no"])
+    """One who speaks at the conference: of others it is not noted."""
+    coming = {name for one in _proposals(state, "accepted", "confirmed") for name in one["speakers"].split(", ")}
+    absent = [one for one in state.of("speaker") if one["arrived"] == "no"]
+    speaker = rng.choice([one for one in absent if one["name"] in coming])
     return Instance({"person": speaker["name"]}, edits(speaker, arrived="yes"))
 
 

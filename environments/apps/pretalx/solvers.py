@@ -42,14 +42,19 @@ def ours(now: Situation) -> object:
     return now.named(("button",), r"\W*Log out")
 
 
-def unfold(pattern: str) -> Rule:
-    """Open the first menu whose name fits."""
+def press(role: str, pattern: str) -> Rule:
+    """Click the first thing of this role whose name fits."""
 
     def apply(now: Situation) -> Move | None:
-        found = now.named((_MENU,), pattern)
+        found = now.named((role,), pattern)
         return clicked(found[0]) if found else None
 
     return apply
+
+
+def unfold(pattern: str) -> Rule:
+    """Open the first menu whose name fits."""
+    return press(_MENU, pattern)
 
 
 def search(kind: str, name: str) -> Rule:
@@ -126,8 +131,8 @@ def state(title: str, new: str) -> Rule:
 
 
 def _when(day: str, time: str) -> str:
-    """As a field for a time takes it; the conference is in March."""
-    return f"2026-03-{re.findall(r'[0-9]+', day)[0]}T{time}"
+    """As a field for a time takes it; the conference is in January."""
+    return f"2026-01-{re.findall(r'[0-9]+', day)[0]}T{time}"
 
 
 def dated(field: str, text: str) -> Rule:
@@ -229,7 +234,7 @@ def _arrived(person: str) -> Rule:
 
 def outbox(*rules: Rule) -> Rule:
     """`rules` in the list of mails that wait, or on the way there."""
-    here = when(lambda now: now.named(("heading",), r"\d+ pending mails?.*"), *rules, scroll)
+    here = when(lambda now: now.named(("heading",), r"\d+ pending mails?.*"), *rules)
     return first(here, menu(r"Mails.*", "Outbox"))
 
 
@@ -250,11 +255,15 @@ def _mail(person: str, title: str, button: int) -> Rule:
 
 
 def _send_mail(person: str, title: str) -> Rule:
-    return first(done("This is the mail to"), outbox(_mail(person, title, 0)))
+    return first(done("This is the mail to"), outbox(_mail(person, title, 0), write("Search", title)))
 
 
 def _discard_mail(person: str, title: str) -> Rule:
-    return first(done(DELETED), on("Confirm deletion", click(r"\W*Delete")), outbox(_mail(person, title, 2)))
+    return first(
+        done(DELETED),
+        on("Confirm deletion", click(r"\W*Delete")),
+        outbox(_mail(person, title, 2), write("Search", title)),
+    )
 
 
 def _find_session(room: str, day: str, time: str) -> Rule:
@@ -297,7 +306,9 @@ def _accept_only(track: str, type: str) -> Rule:
         title = now.recalled(r"I note '(.+?)'\.")
         return first(done(SURE), state(title, "accepted"))(now) if title else None
 
-    filtered = in_turn(click("Tracks"), click(rf"{track}.*"), click(r"\W*Search"))
+    steps = (press("textbox", "Tracks"), press("option", rf"{track}.*"))
+    steps += (press("textbox", "Proposal states"), press("option", "submitted.*"), click(r"\W*Search"))
+    filtered = in_turn(*steps)
     ways = first(page(r"\d+ sessions", filtered, note, scroll), click(r"\W+Sessions"), click("\uf0c9"))
     return first(accept, ways)
 
