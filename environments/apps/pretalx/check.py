@@ -15,6 +15,10 @@ _BEGIN = "2026-01-15"
 _CODE = f"CASE WHEN proposal.created < '{_BEGIN}' THEN proposal.code ELSE 'new' END"
 
 
+_MINUTES = "coalesce(proposal.duration, type.default_duration)"
+"""How long a session takes, if nobody said when it ends: pretalx shows that as its end."""
+
+
 def _names(table: str, name: str, other: str) -> str:
     """The names, in their order, of what a table leads to from the row `own`."""
     joined = f"SELECT {name} AS name FROM {table} WHERE {other} = own.id ORDER BY 1"
@@ -39,9 +43,10 @@ _QUERIES = {
     f"speakers, {_TAGS} AS tags, anonymised_data FROM submission_submission AS own JOIN submission_submissiontype AS "
     "type ON type.id = submission_type_id LEFT JOIN submission_track AS track ON track.id = track_id ORDER BY own.id",
     "slot": f"SELECT schedule.version, {_CODE} AS proposal, room.name AS room, substr(start, 1, 16) AS start, "
-    "substr(end, 1, 16) AS end, own.description FROM schedule_talkslot AS own JOIN schedule_schedule AS schedule ON "
-    "schedule.id = schedule_id LEFT JOIN submission_submission AS proposal ON proposal.id = submission_id "
-    "LEFT JOIN schedule_room AS room ON room.id = room_id ORDER BY own.id",
+    f"substr(coalesce(end, datetime(start, '+' || {_MINUTES} || ' minutes')), 1, 16) AS end, own.description "
+    "FROM schedule_talkslot AS own JOIN schedule_schedule AS schedule ON schedule.id = schedule_id "
+    "LEFT JOIN submission_submission AS proposal ON proposal.id = submission_id LEFT JOIN submission_submissiontype "
+    "AS type ON type.id = submission_type_id LEFT JOIN schedule_room AS room ON room.id = room_id ORDER BY own.id",
     "schedule": "SELECT version, comment FROM schedule_schedule ORDER BY id",
     "room": "SELECT name, CAST(capacity AS TEXT) AS capacity, description, speaker_info, guid FROM schedule_room "
     "ORDER BY position, id",

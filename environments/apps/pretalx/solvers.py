@@ -86,7 +86,7 @@ def menu(section: str, item: str) -> Rule:
 
     def apply(now: Situation) -> Move | None:
         elements = list(now.page.elements)
-        heads = [place for place, one in enumerate(elements) if re.fullmatch(rf"\W+{section}", one.name)]
+        heads = [place for place, one in enumerate(elements) if re.fullmatch(rf"\W+{section}\W*", one.name)]
         if not heads:
             return None
         arrow = elements[heads[0] + 1]
@@ -348,7 +348,7 @@ def _confirm_two(title: str, other: str) -> Rule:
 
 def _move_and_release(title: str, room: str, version: str) -> Rule:
     form = page("Release new schedule", write("Version", version), scroll)
-    ways = first(form, page("Schedule", click(r"\W*New release")), click(r"\W+Schedule"), click("\uf0c9"))
+    ways = first(form, page("Schedule", click(r"\W*New release")), click(r"\W+Schedule\W*"), click("\uf0c9"))
     release = first(done(f"I should type '{version}'"), ways)
     return first(when(lambda now: now.said(SAVED), release), _move(title, room))
 
