@@ -24,7 +24,7 @@ TAGS = {
     "livestream": "Can be watched from home",
     "materials": "Bring your own basket",
 }
-_COLORS = ("#1d5c4a", "#7a3b69", "#b0532a", "#2f5d8a", "#6b6b1f", "#8a2f3d", "#3c4f76", "#54683a")
+_COLORS: tuple[str, ...] = ("#1d5c4a", "#7a3b69", "#b0532a", "#2f5d8a", "#6b6b1f", "#8a2f3d", "#3c4f76", "#54683a")
 COLORS = dict(zip(TAGS, _COLORS, strict=True)) | dict(zip(TRACKS, _COLORS, strict=False))
 """Of tags and tracks."""
 GIVEN = ("beginners", "children", "outdoors", "tasting")

@@ -84,10 +84,9 @@ def speakers_of(state: State, rng: random.Random) -> Instance:
 
 def state_of(state: State, rng: random.Random) -> Instance:
     """The page has other words for those that were rejected."""
-    words = {"rejected": "not accepted"}
-    proposal = rng.choice([one for one in state.of("proposal") if one["state"] not in words])
-    known = tuple({words.get(one["state"], one["state"]) for one in state.of("proposal")})
-    return Instance(_title(proposal), says(proposal["state"], known))
+    found = [one for one in state.of("proposal") if one["state"] != "rejected"]
+    proposal, known = rng.choice(found), {one["state"] for one in found}
+    return Instance(_title(proposal), says(proposal["state"], ("not accepted", *known)))
 
 
 def capacity_of(state: State, rng: random.Random) -> Instance:
