@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from collections.abc import Mapping
 from typing import Any
 
 AGENT, EVENT, SLUG = "Ana Ruiz", "Orchard Days", "orchard"
@@ -59,7 +60,7 @@ class Content:
     tracks: tuple[str, ...]
     types: dict[str, int]
     tags: dict[str, str]
-    colors: dict[str, str]
+    colors: Mapping[str, str]
     speakers: list[dict[str, Any]]
     reviewers: tuple[str, ...]
     proposals: list[dict[str, Any]]
