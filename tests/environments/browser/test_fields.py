@@ -40,7 +40,8 @@ PAGES = {
     "/picker": """<title>0</title><label>Day <input type=date value=2026-03-12 oninput="document.title = value"
         onfocus="setTimeout(() => this.showPicker(), 70)"></label>""",
     "/icons": """<title>t</title><style>b::before { content: "\\f24a"; font-weight: 400 }</style>
-        <a href="#1" onclick="document.title += 1"><b></b> Rooms</a><a href="#2" onclick="document.title += 2">Rooms</a>""",
+        <a href="#1" onclick="document.title += 1"><b></b> Rooms</a>
+        <a href="#2" onclick="document.title += 2">Rooms</a>""",
     "/lists": """<title>lists</title><label>Port <select size=3 id=port><option>Faro<option>Lagos<option>Olhao
         <option>Sines<option>Viana</select></label><label>All <select size=2 multiple><option>Water<option>Fuel
         <option>Crane</select></label>""",
