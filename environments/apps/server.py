@@ -109,10 +109,23 @@ class Server:
         url = self.app.address(f"http://127.0.0.1:{self.port}")
         request = urllib.request.Request(url, headers={"Host": urlsplit(self.address).netloc})
         try:
-            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _OwnRedirects())
             return opener.open(request, timeout=10).status == 200
+        except urllib.error.HTTPError as error:
+            return error.code < 400  # it leads to its address for browsers
         except (OSError, urllib.error.URLError):
             return False
+
+
+class _OwnRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows none to another address: a router may not lead there yet."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        if urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
+            return None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _new_log(app: Application) -> Path:

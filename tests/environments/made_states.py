@@ -1,5 +1,6 @@
 """States of applications as they begin, made without the applications: what our content says of them."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from environments.apps.fava import check as fava_check
@@ -11,6 +12,8 @@ from environments.apps.machina import content as machina
 from environments.apps.mail import content as mail
 from environments.apps.mediawiki import content as mediawiki
 from environments.apps.oscar import content as oscar
+from environments.apps.pretalx import content as pretalx
+from environments.apps.pretalx.instances import state_mails
 from environments.apps.roundup import content as roundup
 from environments.apps.tiddlywiki import check as tiddlywiki_check
 from environments.apps.tiddlywiki import content as tiddlywiki
@@ -144,6 +147,48 @@ def _oscar() -> list[dict[str, Any]]:
     return records
 
 
+def _pretalx() -> list[dict[str, Any]]:
+    made = pretalx.make()
+    nothing = dict.fromkeys(("pending_state", "description", "notes", "internal_notes", "duration", "image"), "")
+    unset = {"slot_count": 1, "content_locale": "en", "is_featured": 0, "do_not_record": 0, "anonymised_data": ""}
+    records: list[dict[str, Any]] = []
+    for one in made.proposals:
+        said = {name: one[name] for name in ("code", "title", "type", "track", "state", "abstract")}
+        joined = {name: ", ".join(one[name]) for name in ("speakers", "tags")}
+        proposal = {"kind": "proposal", **said, **nothing, **unset, **joined}
+        records.append(proposal)
+        for review in one["reviews"]:
+            about = {"by": review["by"], "text": review["text"], "score": review["label"]}
+            records.append({"kind": "review", "proposal": one["code"], **about})
+        if one["state"] in ("accepted", "rejected"):
+            records += state_mails(proposal, one["state"])
+        if one["state"] in ("accepted", "confirmed"):
+            records += [_pretalx_slot(one, version) for version in ("", made.version)]
+    empty = dict.fromkeys(("description", "speaker_info", "guid"), "")
+    records += [{"kind": "room", "name": name, "capacity": str(most), **empty} for name, most in made.rooms.items()]
+    for name, text in made.tags.items():
+        about = {"name": name, "description": text, "color": made.colors[name], "is_public": 0}
+        records.append({"kind": "tag", **about})
+    for name, minutes in made.types.items():
+        about = {"name": name, "duration": str(minutes), "deadline": "", "requires_access_code": 0}
+        records.append({"kind": "type", **about})
+    for one in made.speakers:
+        known = {"name": one["name"], "email": pretalx.address_of(one["name"]), "biography": one["biography"]}
+        arrived = "yes" if one["arrived"] else "no"
+        records.append({"kind": "speaker", **known, "arrived": arrived, "internal_notes": ""})
+    return records
+
+
+def _pretalx_slot(one: dict[str, Any], version: str) -> dict[str, Any]:
+    when = {"start": "", "end": ""}
+    if one["room"]:
+        start = datetime.fromisoformat(f"{one['day']} {one['time']}")
+        end = start + timedelta(minutes=pretalx.minutes_of(one))
+        when = {"start": start.isoformat(" ", "minutes"), "end": end.isoformat(" ", "minutes")}
+    about = {"version": version, "proposal": one["code"], "room": one["room"]}
+    return {"kind": "slot", **about, **when, "description": ""}
+
+
 def _roundup() -> list[dict[str, Any]]:
     unset = {"keywords": "", "dependencies": "", "superseder": "", "retired": 0}
     return [
@@ -187,6 +232,7 @@ MADE_STATES = {
     "mail": _mail(),
     "mediawiki": _mediawiki(),
     "oscar": _oscar(),
+    "pretalx": _pretalx(),
     "roundup": _roundup(),
     "roundup_devel": _roundup(),
     "tiddlywiki": _tiddlywiki(),

@@ -169,7 +169,8 @@ async function (visible, block, rests, name) {
   elcano.noteFields();
   const isAround = covering !== null && elcano.holds(covering, host);
   const slider = element.closest("[role=slider], [role=spinbutton]");
-  const plain = (text) => (text ?? "").replace(/\s+/g, " ").trim().toLowerCase();
+  // The tree's name has the icons that a style sheet draws before a text by a font's private characters; texts have not.
+  const plain = (text) => (text ?? "").replace(/[\s\uE000-\uF8FF]+/g, " ").trim().toLowerCase();
   const named = [isText ? this.data : null, element.ariaLabel, element.innerText, element.textContent, element.title];
   named.push(...labels.map((label) => label.innerText), element.alt, element.placeholder, element.value);
   named.push(document.title);

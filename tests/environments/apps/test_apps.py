@@ -329,6 +329,7 @@ def test_a_journal_is_compared_by_what_it_says(written: str, changed: bool) -> N
         ("machina", "/forum/outings-7/topic/tasting-2/?post=9#9", "/forum/outings-7/topic/tasting-2"),
         ("fossil", "/wikiedit?name=Harbor+Aldvik", "/wikiedit/Harbor Aldvik"),
         ("wagtail", "/admin/pages/52/edit/?next=%2F#tab-promote", "/admin/pages/52/edit"),
+        ("pretalx", "/orga/event/orchard/submissions/BMW/?next=%2F#id_room", "/orga/event/orchard/submissions/BMW"),
     ],
 )
 def test_a_page_is_known_by_what_it_is_about(app: str, url: str, place: str) -> None:

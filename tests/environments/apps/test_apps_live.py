@@ -42,6 +42,7 @@ DISTURBANCES = {
     "mediawiki": (WIKI, "DELETE FROM watchlist"),
     "machina": (DJANGO, "DELETE FROM forum_polls_topicpoll"),
     "oscar": (DJANGO, "DELETE FROM wishlists_line"),
+    "pretalx": (DJANGO, "DELETE FROM submission_review_scores"),
     "roundup": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "roundup_devel": ("db/db", "UPDATE _bug SET _title = 'x' WHERE id = 3"),
     "trac": ("db/trac.db", "DELETE FROM milestone"),
@@ -49,7 +50,8 @@ DISTURBANCES = {
 }
 FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
 TREES = dict.fromkeys(
-    ("fava", "fossil", "hledger", "machina", "mail", "oscar", "roundup_devel", "tiddlywiki", "wagtail"), "complete"
+    ("fava", "fossil", "hledger", "machina", "mail", "oscar", "pretalx", "roundup_devel", "tiddlywiki", "wagtail"),
+    "complete",
 )
 """Which tree an expert reads, if not that of released models."""
 

@@ -37,6 +37,11 @@ PAGES = {
         <label>Agree <input type=checkbox></label></fieldset>""",
     "/parts": """<title>parts</title><label>Day <input type=date></label>
         <label>At <input type=datetime-local></label>""",
+    "/picker": """<title>0</title><label>Day <input type=date value=2026-03-12 oninput="document.title = value"
+        onfocus="setTimeout(() => this.showPicker(), 70)"></label>""",
+    "/icons": """<title>t</title><style>b::before { content: "\\f24a"; font-weight: 400 }</style>
+        <a href="#1" onclick="document.title += 1"><b></b> Rooms</a>
+        <a href="#2" onclick="document.title += 2">Rooms</a>""",
     "/lists": """<title>lists</title><label>Port <select size=3 id=port><option>Faro<option>Lagos<option>Olhao
         <option>Sines<option>Viana</select></label><label>All <select size=2 multiple><option>Water<option>Fuel
         <option>Crane</select></label>""",
@@ -108,6 +113,16 @@ def test_the_parts_of_a_date_can_be_pressed(browser: OneBrowser, url: str) -> No
     parts = ("'Month Month'", "'mm'", "Show date picker", "Hours", "AM/PM")
     *said, _ = told(browser, f"{url}/parts", *map(click, parts))
     assert said == [""] * len(parts)
+
+
+def test_a_date_stays_where_the_page_opens_the_picker(browser: OneBrowser, url: str) -> None:
+    """ENTER would choose there what the field held before."""
+    assert told(browser, f"{url}/picker", write("'Day'", "2026-03-20")) == ["", "2026-03-20"]
+
+
+def test_an_icon_of_a_font_makes_no_other_name(browser: OneBrowser, url: str) -> None:
+    """The tree has it in the name, the text of the element has not, and another one reads like that text."""
+    assert told(browser, f"{url}/icons", click("Rooms'")) == ["", "t1"]
 
 
 def test_the_options_of_a_list_in_a_label(browser: OneBrowser, url: str) -> None:
