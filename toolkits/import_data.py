@@ -39,11 +39,12 @@ from common.inputs import keep_inputs
 from common.options.limits import Checked, at_least
 from data.action_spaces import action_space
 from toolkits.readers.detect import detect
-from toolkits.readers.formats import FORMATS, OF_TARS, table
+from toolkits.readers.formats import FORMATS, OF_OTHERS, OF_TARS, table
 from toolkits.readers.logs.digirl import read_digirl
 from toolkits.readers.logs.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.reading.addresses import is_address
 from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.ids import Ids
 from toolkits.readers.reading.references import nothing_of_what_is_refused
 from toolkits.readers.research.episode_folders import Losses, write_episode
 from toolkits.readers.research.episode_samples import episode_samples
@@ -146,9 +147,12 @@ def _read(config: Config, kept: Kept) -> Generator[tuple[str, dict[str, Any]], N
         reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
         if of_tars := OF_TARS.get(config.format):
             reader = functools.partial(of_tars, num_workers=config.num_workers)
+        ids = Ids()
         for file in files:
-            for record in reader(file, image_dir, config.round_id):
+            records = reader(file, image_dir, config.round_id)
+            for record in ids.once(records) if config.format in OF_OTHERS else records:
                 yield str(file), record
+        ids.left_out.tell(config.save_json_file)
 
 
 def _write_kept(config: Config, kept: Kept) -> None:

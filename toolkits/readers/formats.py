@@ -81,6 +81,8 @@ FORMATS: dict[str, Format] = {
     **{name: Format(found.what, episodes=found) for name, found in SETS.items()},
 }
 
+OF_OTHERS = frozenset(("messages", "ms_swift", "llama_factory", "llava", "hf", "verl"))
+"""Formats whose records keep ids that others gave them, which may come again."""
 OF_TARS = {"webdataset": read_webdataset, "energon": read_energon}
 """Readers of samples that take `num_workers`, too."""
 

@@ -20,9 +20,10 @@ from data.shards.tar import list_tars
 from data.task import site_name
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from toolkits.readers.detect import detect
-from toolkits.readers.formats import FORMATS, Format
+from toolkits.readers.formats import FORMATS, OF_OTHERS, Format
 from toolkits.readers.logs.released_tar import is_released
 from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.ids import Ids
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.stream import stream_records
 from toolkits.readers.research.episode_folders import Losses, write_episode
@@ -110,7 +111,7 @@ def open_samples(source: Source, scratch: Path) -> Iterator[Opened]:
     if found.episodes:
         return _of_episodes(kind, found, source, scratch)
     if found.samples:
-        return _of_records(found, source, scratch)
+        return _of_records(kind, found, source, scratch)
     return _of_foreign_trajectories(found, source, scratch)
 
 
@@ -153,10 +154,11 @@ def _of_trajectories(source: Source, folders: Iterator[Path], left_out: LeftOut)
     left_out.tell(source.path)
 
 
-def _of_records(found: Format, source: Source, scratch: Path) -> Iterator[Opened]:
+def _of_records(kind: str, found: Format, source: Source, scratch: Path) -> Iterator[Opened]:
     assert found.samples
     image_dir = _seen_from(_image_dir(source), scratch)
-    return _from_view(found.samples(source.path, image_dir, source.round_id), image_dir)
+    records = found.samples(source.path, image_dir, source.round_id)
+    return _from_view(Ids().once(records) if kind in OF_OTHERS else records, image_dir)
 
 
 def _from_view(records: Iterator[dict[str, Any]], view: Path) -> Iterator[Opened]:

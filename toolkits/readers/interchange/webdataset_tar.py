@@ -8,7 +8,6 @@ each tar by itself.
 """
 
 import contextlib
-import gzip
 import hashlib
 import itertools
 import json
@@ -16,9 +15,8 @@ import os
 import re
 import shutil
 import tempfile
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 
 from common.errors import UserError
@@ -28,9 +26,12 @@ from data.conversation import IMAGE
 from data.names import check_name
 from data.shards.shard import image_type
 from data.shards.tar import Member, list_tars, scan
-from toolkits.readers.interchange.conversation import captioned, is_told, read_conversation
+from toolkits.readers.interchange.conversation import read_conversation
+from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.interchange.spellings import captioned, is_told
 from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
+from toolkits.readers.reading import packed
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.references import names_told, place_image
@@ -143,26 +144,25 @@ def _placed(tar: Tar, folder: Path, image_dir: Path) -> Iterator[dict[str, Any]]
 
 @contextlib.contextmanager
 def _unpacked(path: Path, folder: Path) -> Iterator[Path]:
-    """The tar itself, or what a `.tgz` holds, as a file that is gone afterwards."""
+    """The tar itself, or what a packed one holds, as a file that is gone afterwards."""
     try:
-        with open(path, "rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
+        stream = packed.opened(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
-    if not is_packed:
+    if stream is None:
         yield path
         return
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder) as unpacked:
         try:
-            with gzip.open(path) as packed:
-                while piece := packed.read(_PIECE):
+            with stream:
+                while piece := stream.read(_PIECE):
                     unpacked.write(piece)
                     if unpacked.tell() > _MAX_UNPACKED:
                         raise UserError(
                             f"{path}: unpacks to more than {_MAX_UNPACKED // 2**30} GiB; unpack it yourself"
                         )
-        except (OSError, EOFError, zlib.error) as error:
+        except packed.DAMAGE as error:
             raise UserError(f"{path}: cannot be unpacked ({error})") from None
         unpacked.flush()
         try:
@@ -227,6 +227,7 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
             if differ := [name for name in fields.keys() & entry.keys() if fields[name] != entry[name]]:
                 raise UserError(f"{where}: its json members say different {', '.join(sorted(differ))}; leave one")
             entry |= fields
+    images = _as_named(images, entry)
     texts = {ending: text_of_member(where, file, parts[ending]) for ending in parts if kind_of(ending) in TEXTS}
     if len({text.strip() for text in texts.values()}) > 1:
         raise UserError(f"{where}: has several texts ({', '.join(texts)}), which differ; leave one")
@@ -241,15 +242,24 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
     return captioned({**rest, "images": images}, len(images), caption.strip())
 
 
+def _as_named(images: list[Member], entry: Mapping[str, Any]) -> list[Member]:
+    """In the order in which the json names them all; else as they are."""
+    named = [PurePosixPath(one).name for one in find_images(entry)[1] if isinstance(one, str)]
+    found = [[image for image in images if PurePosixPath(image.name).name.endswith(name)] for name in named]
+    is_order = len(named) == len(images) and all(len(one) == 1 for one in found)
+    in_order = [one for ones in found for one in ones]
+    return in_order if is_order and {one.name for one in in_order} == {one.name for one in images} else images
+
+
 def images_of(parts: Mapping[str, Member]) -> list[Member]:
     """Those members of a sample that are images, in order."""
     return [parts[ending] for ending in sorted(parts, key=_place) if kind_of(ending) not in (*TEXTS, "json")]
 
 
-def _place(ending: str) -> tuple[int, str]:
-    """Images by their number, where they have one."""
-    number = re.match(r"\d{1,9}(?=\.)", ending)
-    return (int(number[0]) if number else -1, ending)
+def _place(ending: str) -> list[tuple[bool, int, str]]:
+    """Images by their numbers, as people count: `img2.png` before `img10.png`."""
+    parts = re.findall(r"\d{1,9}|\D+|\d", ending)
+    return [(part.isdecimal(), int(part), "") if part.isdecimal() else (False, 0, part) for part in parts]
 
 
 def _head(file: BinaryIO, member: Member) -> bytes:

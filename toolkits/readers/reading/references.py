@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 from urllib.parse import unquote
 
+import xxhash
+
 from common.errors import UserError
 from common.files import write_atomic
 from common.shown.terminal import in_short
@@ -63,9 +65,14 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
 
 
 def keep_image(where: str, image_dir: Path, content: bytes, identifier: str, number: int, named: str = "") -> str:
-    """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name."""
+    """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name.
+    Where another picture has the sample's name, since ids of others come again, its own says what it shows."""
     check_picture(where, content)
-    return place_image(where, image_dir, content, f"{identifier}.{number}.{image_type(content)}", named)
+    name = f"{identifier}.{number}.{image_type(content)}"
+    check_name(f"{where}: its image", name)
+    if (image_dir / name).exists() and not _is_free(image_dir / name, content):
+        name = f"{identifier}.{number}.{xxhash.xxh128_hexdigest(content)}.{image_type(content)}"
+    return place_image(where, image_dir, content, name, named)
 
 
 def place_image(where: str, image_dir: Path, image: bytes | Path, name: str, named: str = "") -> str:

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import math
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -114,10 +115,11 @@ class NoImageError(UserError):
 
 
 def find_image(where: str, folder: Path, name: str) -> str:
-    """The path in `folder` of an image that was named on another machine: the longest end of `name` that is there;
-    `NoImageError` where none is."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    if ".." not in parts and "\0" not in name:
+    """The path in `folder` of an image that was named on another machine: the longest end of `name` that is there, of
+    `../images/1.png` one that begins behind the dots; `NoImageError` where none is."""
+    parts = PurePosixPath(posixpath.normpath(name.replace("\\", "/"))).parts
+    parts = parts[parts.count("..") :]  # all of them are in front
+    if "\0" not in name:
         for start in range(len(parts)):
             relative = PurePosixPath(*parts[start:])
             with contextlib.suppress(OSError):  # a name too long for any file
