@@ -139,7 +139,7 @@ def _read(config: Config, kept: Kept) -> Generator[tuple[str, dict[str, Any]], N
     files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
     if found.episodes:
         losses, space = Losses(), action_space(config.action_space or found.episodes.space)
-        episodes = found.episodes.read(files, image_dir)
+        episodes = found.episodes.episodes(files, image_dir)
         for record in episode_samples(config.format, episodes, space, image_dir, config.round_id, losses):
             yield config.format, record
         losses.tell(config.save_json_file)
@@ -194,7 +194,7 @@ def _write_trajectories(config: Config, out_dir: Path, tries: Tries) -> None:
     files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
     if found.episodes:
         losses, space = Losses(), action_space(config.action_space or found.episodes.space)
-        for episode in found.episodes.read(files, image_dir):
+        for episode in found.episodes.episodes(files, image_dir):
             write_episode(config.format, episode, space, out_dir, tries, losses)
         losses.tell(config.result_dir)
     elif found.trajectories:

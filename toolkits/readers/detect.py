@@ -1,5 +1,6 @@
 """Which format a file or folder has, by looking at names and at the first record; nothing of it is run."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,9 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_object
 from data.shards.tar import list_tars
-from toolkits.readers.detect_sets import set_of_file, set_of_folder, set_of_record
-from toolkits.readers.interchange.row_files import is_json, json_files
+from toolkits.readers.detect_sets import OF_FILES, set_of_file, set_of_folder, set_of_record
 from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.row_files import data_files, is_json
 from toolkits.readers.reading.steps import text_of
 from toolkits.readers.reading.stream import stream_records
 
@@ -36,7 +37,6 @@ _FOLDERS: list[tuple[str, Callable[[Path], bool]]] = [
     ),
     ("webdataset", lambda folder: bool(list_tars(folder))),
     ("adp", lambda folder: (folder / "trajectories.jsonl").is_file()),
-    ("messages", lambda folder: any(detect(file) == "messages" for file in json_files(folder)[:1])),
 ]
 _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [
     ("atif", lambda record: text_of(record.get("schema_version")).startswith("ATIF")),
@@ -63,6 +63,7 @@ def detect(path: Path) -> str:
         raise UserError(f"{path}: an empty file")
     if path.is_dir():
         found = set_of_folder(path) or next((name for name, looks in _FOLDERS if looks(path)), None)
+        found = _of_files(path, found) if found in (None, "hf") else found
     elif is_released(path):
         found = "openwebvoyager_tar"
     elif path.name == "dataset_info.json":
@@ -80,6 +81,15 @@ def detect(path: Path) -> str:
 
 def _has(folder: Path, pattern: str) -> bool:
     return next(folder.rglob(pattern), None) is not None
+
+
+def _of_files(folder: Path, found: str | None) -> str | None:
+    """By the first of its files, where a format's reader takes folders of these; else `found`."""
+    files = data_files(folder) if found is None else sorted(folder.rglob("*.parquet"))
+    with contextlib.suppress(UserError):
+        first = detect(files[0]) if files else ""
+        return first if first in ("messages", *OF_FILES) else found
+    return found
 
 
 def _has_table(tar: Path) -> bool:

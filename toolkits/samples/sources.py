@@ -177,7 +177,7 @@ def _of_episodes(name: str, found: Format, source: Source, scratch: Path) -> Ite
     assert found.episodes
     space, losses, tries = action_space(source.action_space or found.episodes.space), Losses(), Tries()
     image_dir, folders = _seen_from(_image_dir(source), scratch), scratch / "trajectories"
-    for number, episode in enumerate(found.episodes.read([source.path], image_dir), start=1):
+    for number, episode in enumerate(found.episodes.episodes([source.path], image_dir), start=1):
         if found.episodes.has_single_steps and len(episode.steps) == 1:
             one = episode_samples(name, iter([episode]), space, image_dir, source.round_id, losses, number)
             yield from _from_view(one, image_dir)

@@ -12,11 +12,11 @@ from typing import Any
 from common.errors import UserError
 from common.files import read_object
 from toolkits.readers.interchange.conversation import Told, read_conversation
-from toolkits.readers.interchange.row_files import is_hidden, json_files, rows_of
-from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.reading.addresses import fetched, is_address, keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.references import name_in, names_told
+from toolkits.readers.reading.row_files import is_hidden, json_files, rows_of
+from toolkits.readers.reading.splits import to_train_on
 from toolkits.readers.reading.steps import record
 
 _INFO = "dataset_info.json"

@@ -17,11 +17,11 @@ from common.files import parse_json
 from toolkits.readers.interchange.conversation import read_conversation
 from toolkits.readers.interchange.conversations_file import sample
 from toolkits.readers.interchange.image_fields import FIELDS, SURE, find_images, is_held
-from toolkits.readers.interchange.row_files import is_hidden, rows_of
 from toolkits.readers.interchange.spellings import ANSWERS, captioned, is_told
-from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.reading.addresses import keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.row_files import is_hidden, rows_of
+from toolkits.readers.reading.splits import to_train_on
 
 OWN = "elcano"
 """A column of ours: what else a sample has, as JSON."""

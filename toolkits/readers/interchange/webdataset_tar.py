@@ -29,12 +29,12 @@ from data.shards.tar import Member, list_tars, scan
 from toolkits.readers.interchange.conversation import read_conversation
 from toolkits.readers.interchange.image_fields import find_images
 from toolkits.readers.interchange.spellings import captioned, is_told
-from toolkits.readers.interchange.splits import to_train_on
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading import packed
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.references import names_told, place_image
+from toolkits.readers.reading.splits import to_train_on
 from toolkits.readers.reading.steps import record
 
 _KNOWN = ("png", "jpg", "jpeg", "webp", *TEXTS, "json")

@@ -3,11 +3,11 @@
 import dataclasses
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common.shown.terminal import in_short
+from common.shown.terminal import in_short, printable
 from data.action_spaces.androidworld import APP
 from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.action_spaces.translate import Page, fold, to_number
@@ -29,6 +29,7 @@ class Losses:
 
     def __init__(self) -> None:
         self._steps, self._changed, self._episodes = LeftOut(), LeftOut(), LeftOut()
+        self._missing = ""
 
     def step(self, kind: str) -> None:
         """Left out: a hostile set could name thousands of kinds."""
@@ -39,15 +40,19 @@ class Losses:
         """Said, and not quite what the set says."""
         self._changed[kind] += 1
 
-    def episode(self, lost: Mapping[str, int], is_empty: bool) -> None:
-        """What no step of it holds; whether none could be said."""
-        self._episodes.update(lost)
-        if is_empty:
+    def episode(self, episode: Episode, num_said: int) -> None:
+        """What no step of it holds; how many steps could be said."""
+        self._episodes.update(episode.lost)
+        if NO_SCREENSHOT in episode.lost:
+            self._missing = self._missing or episode.where
+        if not num_said and (episode.steps or not episode.lost):
             self._episodes["episodes without a step that can be said"] += 1
 
     def tell(self, where: object) -> None:
         """A line for each sort of loss."""
         LeftOut(self._steps + self._episodes).tell(where)
+        if self._missing:
+            print(printable(f"{where}: the first that is not there: {self._missing}"), file=sys.stderr)
         if self._changed:
             kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(self._changed.items()))
             print(f"{where}: said otherwise: {kinds}", file=sys.stderr)
@@ -60,7 +65,7 @@ def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path
         UserError: naming episode and step.
     """
     steps = [step for one in episode.steps if (step := said_step(name, one, episode.web, space, losses))]
-    losses.episode(episode.lost, not steps and NO_SCREENSHOT not in episode.lost)
+    losses.episode(episode, len(steps))
     if not steps:
         return
     task, run = tries.add(name, episode.ques, episode.web)

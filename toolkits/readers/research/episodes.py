@@ -78,8 +78,13 @@ def if_whole(where: str, read: Callable[[], Episode]) -> Episode:
     """What `read` gives; without steps where a screenshot of it is not there, so that the others are read."""
     try:
         return read()
-    except NoImageError:
-        return Episode(where, "", "", (), None, {NO_SCREENSHOT: 1})
+    except NoImageError as error:
+        return lost(str(error), NO_SCREENSHOT)
+
+
+def lost(where: str, kind: str) -> Episode:
+    """One of which nothing can be read."""
+    return Episode(where, "", "", (), None, {kind: 1})
 
 
 Act = Callable[[Screen], Sequence[AnyAction]]

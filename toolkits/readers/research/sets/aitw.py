@@ -31,6 +31,7 @@ from toolkits.readers.research.episodes import (
     EpisodeStep,
     UnsaidError,
     if_whole,
+    lost,
     number,
     point_at,
     step_of,
@@ -63,7 +64,7 @@ def _of_json(path: Path, image_dir: Path) -> Iterator[Episode]:
 def _json_episode(where: str, episode: Any, image_dir: Path) -> Episode:
     listed = objects_in(where, episode)
     if not listed:
-        raise UserError(f"{where}: no steps")
+        return lost(where, "episodes without steps")
     steps = [_json_step(f"{where}, step {count}", step, image_dir) for count, step in enumerate(listed, start=1)]
     return _episode(where, text_field(where, listed[0], "goal"), steps)
 

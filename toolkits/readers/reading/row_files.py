@@ -40,6 +40,13 @@ def json_files(folder: Path) -> list[Path]:
     return sorted(by_ending[0] + by_ending[1]) or by_ending[2]
 
 
+def data_files(folder: Path) -> list[Path]:
+    """Those of a folder and below that hold records, of one kind: `json_files`, else Parquet, else TFRecords."""
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and not is_hidden(folder, path)]
+    parquet = [path for path in found if path.suffix.lower() == ".parquet"]
+    return json_files(folder) or parquet or [path for path in found if "-of-" in path.name]
+
+
 def is_json(path: Path) -> bool:
     """By its name."""
     return _plain_ending(path) in _JSON
