@@ -115,3 +115,20 @@ def test_episodes_of_aitw_may_be_empty_and_answers_of_agentnet_said(tmp_path: Pa
     import_data.main(import_data.Config("agentnet", (str(file),), str(tmp_path), result_dir=str(tmp_path / "b")))
     (steps,) = (tmp_path / "b").rglob("steps.jsonl")
     assert json.loads(steps.read_text())["actions"][0]["arguments"] == {"content": "42"}
+
+
+def test_a_job_in_which_an_agent_did_nothing_gives_the_others(tmp_path: Path, capsys) -> None:
+    """Harbor writes a trajectory of every trial, also of those that failed before the first step."""
+    asked = {"source": "user", "message": "g"}
+    done = {"source": "agent", "message": "ok"}
+    image = {"type": "image", "source": {"media_type": "image/png", "path": "images/gone.png"}}
+    trials = [[asked], [asked, done], [{"source": "user", "message": [image]}, done]]
+    for number, steps in enumerate(trials):
+        trajectory = {"schema_version": "ATIF-v1.6", "agent": {"name": "a"}, "steps": steps}
+        written(tmp_path / "job" / str(number) / "trajectory.json", trajectory)
+    given = (str(tmp_path / "job"),)
+    import_data.main(import_data.Config("auto", given, str(tmp_path), result_dir=str(tmp_path / "out")))
+    assert [one.name for one in (tmp_path / "out").iterdir()] == ["taskatif--1--run0"]
+    said = capsys.readouterr().err
+    assert "trajectories without a step of an agent (1)" in said and "an image is not there (1)" in said
+    assert "images/gone.png is not in" in said

@@ -1,10 +1,11 @@
 """Trajectories of others as trajectory folders."""
 
+import contextlib
 import dataclasses
 import functools
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from data.shards.shard import image_type
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, write_outcome
 from data.trajectory_writer import TrajectoryWriter
-from toolkits.readers.reading.steps import check_numbers
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.steps import NoImageError, check_numbers
 from toolkits.readers.reading.torch_file import plain
 
 
@@ -72,6 +74,23 @@ class Tries:
         return Task(id=name, ques=ques, web=web), tries
 
 
+class NoStepError(UserError):
+    """A trajectory in which no agent does anything."""
+
+
+@contextlib.contextmanager
+def counted(left_out: LeftOut) -> Iterator[None]:
+    """Of a trajectory among many: one without steps, or of which an image is not there, is left out."""
+    try:
+        yield
+    except (NoStepError, NoImageError) as error:
+        is_missing = isinstance(error, NoImageError)
+        lacks = "of which an image is not there" if is_missing else "without a step of an agent"
+        left_out[f"trajectories {lacks}"] += 1
+        left_out.missing = left_out.missing or (str(error) if is_missing else "")
+        left_out.reason = left_out.reason or error
+
+
 def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
     """`out_dir/task<ID>--run<run>`.
 
@@ -79,7 +98,7 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
         UserError: it has no step, an image does not decode, or a number is NaN or infinite.
     """
     if not read.steps:
-        raise UserError(f"{where}: holds no step of an agent")
+        raise NoStepError(f"{where}: holds no step of an agent")
     source = {"source": where, "policy": read.project}
     source |= {} if read.space == NUMBERS else {"action_space": read.space}
     prompt = "" if read.space == NUMBERS else action_space(read.space).prompt()

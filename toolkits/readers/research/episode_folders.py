@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common.shown.terminal import in_short, printable
+from common.shown.terminal import in_short
 from data.action_spaces.androidworld import APP
 from data.action_spaces.space import ActionSpace, CannotRenderError
 from data.action_spaces.translate import Page, fold, to_number
@@ -29,7 +29,6 @@ class Losses:
 
     def __init__(self) -> None:
         self._steps, self._changed, self._episodes = LeftOut(), LeftOut(), LeftOut()
-        self._missing = ""
 
     def step(self, kind: str) -> None:
         """Left out: a hostile set could name thousands of kinds."""
@@ -44,15 +43,14 @@ class Losses:
         """What no step of it holds; how many steps could be said."""
         self._episodes.update(episode.lost)
         if NO_SCREENSHOT in episode.lost:
-            self._missing = self._missing or episode.where
+            self._episodes.missing = self._episodes.missing or episode.where
         if not num_said and (episode.steps or not episode.lost):
             self._episodes["episodes without a step that can be said"] += 1
 
     def tell(self, where: object) -> None:
         """A line for each sort of loss."""
-        LeftOut(self._steps + self._episodes).tell(where)
-        if self._missing:
-            print(printable(f"{where}: the first that is not there: {self._missing}"), file=sys.stderr)
+        self._episodes.update(self._steps)
+        self._episodes.tell(where)
         if self._changed:
             kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(self._changed.items()))
             print(f"{where}: said otherwise: {kinds}", file=sys.stderr)
