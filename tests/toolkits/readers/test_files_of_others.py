@@ -180,3 +180,49 @@ def test_a_folder_of_img2dataset_trains(tmp_path: Path, name: str, pack: Callabl
     assert detect(tmp_path / "set") == "webdataset"
     shards = convert_foreign_tars.convert(tmp_path / "set")
     assert json.loads((shards / "manifest.json").read_text())["num_samples"] == 1
+
+
+def test_folders_of_tars_with_the_same_names(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / "set" / folder).mkdir(parents=True)
+        write(tmp_path / "set" / folder / "00000.tar", {"1.png": picture(), "1.txt": folder.encode()})
+    samples = take_in("webdataset", tmp_path / "images", tmp_path / "out.json", tmp_path / "set")
+    assert [sample["id"] for sample in samples] == ["a_00000--1", "b_00000--1"]
+
+
+def test_a_tar_in_which_a_picture_has_no_text_gives_the_others(tmp_path: Path, capsys) -> None:
+    members = {"1.png": picture(), "1.txt": b"Type <image> here.", "2.png": picture(), "3.txt": b"alone"}
+    (sample,) = take_in("webdataset", tmp_path / "images", tmp_path / "out.json", write(tmp_path / "a.tar", members))
+    assert [turn["value"] for turn in sample["conversations"]] == ["<image>", "Type < image> here."]
+    assert "samples that have neither turns nor an image with a text (2)" in capsys.readouterr().err
+
+
+def test_a_mark_that_an_agent_typed_is_no_image(tmp_path: Path, capsys) -> None:
+    pictures(tmp_path, "0.png")
+    (tmp_path / "all.json").write_text(
+        json.dumps([{"messages": say("<image>Hi", "Use <image>."), "images": ["0.png"]}])
+    )
+    (sample,) = take_in("messages", tmp_path, tmp_path / "out.json", tmp_path / "all.json")
+    assert sample["conversations"][1]["value"] == "Use < image>."
+    assert "replies in which <image> is typed, with a space (1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["messages", "llava", "hf"])
+def test_pictures_that_are_not_there_leave_out_their_records(tmp_path: Path, kind: str, capsys) -> None:
+    """As of LLaVA's mix, whose OCR-VQA part has to be fetched one by one; a path that leads elsewhere is refused."""
+    pictures(tmp_path, "0.png")
+    turns = [{"from": "human", "value": "<image>Hi"}, {"from": "gpt", "value": "Ho"}]
+    rows = [{"image": name, "conversations": turns} for name in ("ocr_vqa/images/1.jpg", "0.png", "gqa/2.jpg")]
+    file = tmp_path / ("all.parquet" if kind == "hf" else "all.json")
+    for given in (rows, rows[:1]):
+        if kind == "hf":
+            parquet.write_table(pyarrow.Table.from_pylist(given), file)
+        else:
+            file.write_text(json.dumps(given))
+        if given is rows:
+            assert [one["images"] for one in take_in(kind, tmp_path, tmp_path / "out.json", file)] == [["0.png"]]
+            said = capsys.readouterr().err
+            assert "samples of which an image is not there (2)" in said and "ocr_vqa/images/1.jpg is not in" in said
+        else:
+            with pytest.raises(UserError, match=r"its image ocr_vqa/images/1\.jpg is not in"):
+                take_in(kind, tmp_path, tmp_path / "out.json", file)

@@ -36,6 +36,7 @@ from toolkits.readers.interchange.spellings import (
     messages_of,
     opening,
     role_of,
+    typed,
 )
 from toolkits.readers.interchange.tool_calls import tool_call, tool_response, tools_text
 from toolkits.readers.reading.left_out import LeftOut
@@ -89,11 +90,12 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
     if entry.get("objects") and any(mark in text for _, text in sides for mark in _TO_BE_FILLED):
         left_out["samples with boxes to be filled in (objects)"] += 1
         return None
+    shown = reader.taken if reader.placed else references
+    sides = _with_typed_marks(sides, len(shown), left_out)
     turns, num_unshown = _in_turn(where, sides, left_out)
     if not turns:
         left_out["samples without a reply"] += 1
         return None
-    shown = reader.taken if reader.placed else references
     if field in SURE or not references or not reader.placed:
         used.add(field)
         left_out["images that no part shows"] += len(references) * reader.placed
@@ -185,7 +187,7 @@ class _Reader:
         part = part if isinstance(part, dict) else {}
         kind = part.get("type") or next((name for name in ("text", "image") if name in part), None)  # as Qwen writes
         if kind in ("text", "input_text", "output_text"):
-            return str(part.get("text") or "").replace(IMAGE, f"< {IMAGE[1:]}")  # a mark would be an image
+            return typed(str(part.get("text") or ""))
         if kind in ("image_url", "image", "input_image"):
             found = next((part[name] for name in _PLACES if part.get(name)), None)
             found = _behind(found) if isinstance(found, dict) else found
@@ -238,6 +240,16 @@ def _as_calls(text: str) -> str:
     if not all(isinstance(call, dict) and isinstance(call.get("name"), str) for call in calls):
         return f"<tool_call>\n{text}\n</tool_call>"
     return "\n".join(tool_call(call["name"], call.get("arguments")) for call in calls)
+
+
+def _with_typed_marks(sides: list[tuple[str, str]], num_images: int, left_out: LeftOut) -> list[tuple[str, str]]:
+    """Where the user's side has a mark for each image, those in replies are words of the agent."""
+    if sum(text.count(IMAGE) for side, text in sides if side != AGENT) != num_images:
+        return sides
+    count = sum(IMAGE in text for side, text in sides if side == AGENT)
+    if count:
+        left_out.taken[f"replies in which {IMAGE} is typed, with a space"] += count
+    return [(side, typed(text) if side == AGENT else text) for side, text in sides]
 
 
 def _in_turn(where: str, sides: list[tuple[str, str]], left_out: LeftOut) -> tuple[list[str], int]:

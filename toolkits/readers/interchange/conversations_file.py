@@ -14,10 +14,10 @@ from common.files import read_object
 from toolkits.readers.interchange.conversation import Told, read_conversation
 from toolkits.readers.reading.addresses import fetched, is_address, keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.readers.reading.references import name_in, names_told
+from toolkits.readers.reading.references import leads_elsewhere, name_in, names_told
 from toolkits.readers.reading.row_files import is_hidden, json_files, rows_of
 from toolkits.readers.reading.splits import to_train_on
-from toolkits.readers.reading.steps import record
+from toolkits.readers.reading.steps import NoImageError, record
 
 _INFO = "dataset_info.json"
 _COLUMNS = {
@@ -54,6 +54,7 @@ def read_conversations(path: Path, image_dir: Path, round_id: int) -> Iterator[d
                 raise UserError(f"{info}: the file of {name!r:.60} lies outside of its folder")
             for one in _files(info.parent / file, left_out, f"{info.parent / file}: an empty folder"):
                 yield from _read(one, image_dir, left_out, described)
+    left_out.give_reason(left_out.num_kept)
     left_out.tell(path)
     keep_addresses(image_dir, left_out)
 
@@ -88,9 +89,20 @@ def sample(
         left_out["samples with images at an address"] += 1
         left_out.addresses.update(missing)
         return
+    try:
+        named = _named_images(where, name, told, image_dir)
+    except NoImageError as error:
+        if any(map(leads_elsewhere, told.images)):
+            raise
+        left_out.leave_out("samples of which an image is not there", error)
+        return
+    left_out.num_kept += 1
+    yield record(name, named, told.turns, told.extra)
+
+
+def _named_images(where: str, name: str, told: Told, image_dir: Path) -> list[str]:
     named = zip(told.images, names_told(told.extra, len(told.images)), strict=True)
-    images = [name_in(where, image_dir, image, name, n, called) for n, (image, called) in enumerate(named)]
-    yield record(name, images, told.turns, told.extra)
+    return [name_in(where, image_dir, image, name, n, called) for n, (image, called) in enumerate(named)]
 
 
 def _named(where: str, entry: Mapping[str, Any], described: Mapping[str, Any]) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
             told = None if entry is None else read_conversation(where, entry, left_out)
             if entry and told:
                 yield from sample(where, entry.get("id"), f"{file.stem}--{number:07d}", told, image_dir, left_out)
+    left_out.give_reason(left_out.num_kept)
     left_out.tell(path)
     keep_addresses(image_dir, left_out)
 

@@ -29,10 +29,16 @@ def is_told(entry: Mapping[str, Any]) -> bool:
 
 def captioned(entry: Mapping[str, Any], num_images: int, caption: str) -> dict[str, Any]:
     """A record that is not told, whose images show what `caption` says, or what its question asks."""
+    caption = typed(caption)
     if _first(entry, _QUESTIONS):
         return {**entry, "response": caption}
     asked = {"role": "user", "content": IMAGE * num_images}
     return {**entry, "messages": [asked, {"role": "assistant", "content": caption}]}
+
+
+def typed(text: str) -> str:
+    """With a space in what would be a mark of an image and is none."""
+    return text.replace(IMAGE, f"< {IMAGE[1:]}")
 
 
 def role_of(message: Message) -> str:

@@ -46,6 +46,10 @@ _PIECE = 2**20
 _SAMPLES = "samples.jsonl"
 
 
+class _NoTextError(UserError):
+    """A sample from which nothing is to be learned."""
+
+
 class Tar(NamedTuple):
     """`prefix` opens ids that are keys; samples whose key or id is `excluded` are left out."""
 
@@ -75,8 +79,16 @@ def samples_of_tars(path: Path, image_dir: Path, left_out: LeftOut, num_workers:
     tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else [path]
     if not tars:
         raise UserError(f"{path}: no tar in this folder or below")
-    named = [Tar(tar, f"{tar.name.partition('.')[0]}--" if len(tars) > 1 else "") for tar in tars]
+    named = [Tar(tar, f"{name}--" if len(tars) > 1 else "") for tar, name in zip(tars, _names(path, tars), strict=True)]
     return read_tars(named, image_dir, left_out, num_workers=num_workers)
+
+
+def _names(folder: Path, tars: Sequence[Path]) -> list[str]:
+    """Without endings; with the folders below `folder` where several tars have a name."""
+    names = [tar.name.partition(".")[0] for tar in tars]
+    if len({*names}) == len(names):
+        return names
+    return ["_".join([*tar.relative_to(folder).parts[:-1], name]) for tar, name in zip(tars, names, strict=True)]
 
 
 def read_tars(
@@ -95,8 +107,11 @@ def read_tars(
         with contextlib.closing(run_parallel(work, range(len(tars)), num_workers, "tars")) as read:
             for tar, (folder, counted) in zip(tars, read, strict=True):
                 left_out.add(counted)
-                yield from _placed(tar, folder, image_dir)
+                for placed in _placed(tar, folder, image_dir):
+                    left_out.num_kept += 1
+                    yield placed
                 shutil.rmtree(folder)
+        left_out.give_reason(left_out.num_kept)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -195,7 +210,13 @@ def _sample(
 ) -> tuple[dict[str, Any], list[Member]] | None:
     """(the record, whose `images` are what they were called, or ""; its images)."""
     where = f"{tar.path}: sample {key!r}"
-    entry = fields(where, parts, file)
+    try:
+        entry = fields(where, parts, file)
+    except _NoTextError as error:
+        if "." in key.rpartition("/")[2]:  # there its text may be another sample's
+            raise
+        left_out.leave_out("samples that have neither turns nor an image with a text", error, is_missing=False)
+        return None
     if entry is None:
         left_out["samples whose text is blank"] += 1
         return None
@@ -235,7 +256,7 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
         return {**dict(list(texts.items())[:1]), **entry, "images": images}
     caption = next(iter(texts.values()), entry.get("caption"))
     if not isinstance(caption, str) or not images:
-        raise UserError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
+        raise _NoTextError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
     if not caption.strip():
         return None
     rest = {name: value for name, value in entry.items() if texts or name != "caption"}

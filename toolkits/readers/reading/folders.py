@@ -86,9 +86,7 @@ def counted(left_out: LeftOut) -> Iterator[None]:
     except (NoStepError, NoImageError) as error:
         is_missing = isinstance(error, NoImageError)
         lacks = "of which an image is not there" if is_missing else "without a step of an agent"
-        left_out[f"trajectories {lacks}"] += 1
-        left_out.missing = left_out.missing or (str(error) if is_missing else "")
-        left_out.reason = left_out.reason or error
+        left_out.leave_out(f"trajectories {lacks}", error, is_missing)
 
 
 def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:

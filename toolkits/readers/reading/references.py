@@ -52,6 +52,13 @@ def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | 
     return folders[-1] / find_image(where, folders[-1], name)
 
 
+def leads_elsewhere(reference: Any) -> bool:
+    """A path that does not begin in the folder of the images: of what is not there it says less than one that does."""
+    path = reference.get("path") if isinstance(reference, dict) else reference
+    name = PurePosixPath(path.replace("\\", "/")) if isinstance(path, str) else PurePosixPath()
+    return name.is_absolute() or ".." in name.parts or ":" in "".join(name.parts[:1])
+
+
 def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number: int, named: str = "") -> str:
     """What a sample calls its image: the path of a file in `image_dir`. An image in the record becomes a file there, by
     the name that it had (`named`, or its `path`), else `<id>.<number>.png`."""
