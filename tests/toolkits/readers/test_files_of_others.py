@@ -182,6 +182,17 @@ def test_a_folder_of_img2dataset_trains(tmp_path: Path, name: str, pack: Callabl
     assert json.loads((shards / "manifest.json").read_text())["num_samples"] == 1
 
 
+def test_a_json_of_turns_alone_and_a_folder_of_several_images(tmp_path: Path) -> None:
+    tar = write(tmp_path / "a.tar", {"1.png": picture(), "1.json": json.dumps(say("<image>Hi")).encode()})
+    (sample,) = take_in("webdataset", tmp_path / "images", tmp_path / "out.json", tar)
+    assert sample["conversations"][0]["value"] == "<image>Hi" and len(sample["images"]) == 1
+    pictures(tmp_path / "set", "0.png", "1.png")
+    row = {"file_names": ["1.png", "0.png"], "question": "Hi", "answer": "Ho"}
+    (tmp_path / "set" / "metadata.jsonl").write_text(json.dumps(row))
+    (sample,) = take_in("hf", tmp_path / "set", tmp_path / "out.json", tmp_path / "set")
+    assert sample["images"] == ["1.png", "0.png"]
+
+
 def test_folders_of_tars_with_the_same_names(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / "set" / folder).mkdir(parents=True)

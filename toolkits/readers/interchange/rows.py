@@ -57,10 +57,14 @@ def _rows(file: Path, image_dir: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     rows = rows_of(file)
     if file.suffix.lower() in (".parquet", ".arrow"):
         return rows
-    return (
-        (where, {**row, "image": _from(image_dir, file, row["file_name"])} if row.get("file_name") else row)
-        for where, row in rows
-    )
+    return ((where, _with_images(row, image_dir, file)) for where, row in rows)
+
+
+def _with_images(row: dict[str, Any], image_dir: Path, file: Path) -> dict[str, Any]:
+    """An image folder's `file_name`, or `file_names`, as its images."""
+    if isinstance(names := row.get("file_names"), list):
+        return {**row, "images": [_from(image_dir, file, name) for name in names]}
+    return {**row, "image": _from(image_dir, file, row["file_name"])} if row.get("file_name") else row
 
 
 def _from(image_dir: Path, file: Path, name: Any) -> Any:

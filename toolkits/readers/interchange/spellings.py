@@ -69,12 +69,17 @@ def _turns(value: Any) -> list[Any] | None:
     if isinstance(value, str) and value.lstrip().startswith("["):
         with contextlib.suppress(ValueError):
             found = parse_json(value)
-            return found if isinstance(found, list) and _are_messages(found) else None
+            return found if are_messages(found) else None
     return list(value) if isinstance(value, list | tuple) else None
 
 
-def _are_messages(found: list[Any]) -> bool:
-    return bool(found) and all(isinstance(one, dict) and {"role", "from"} & one.keys() for one in found)
+def are_messages(found: Any) -> bool:
+    """A list of objects that name whose turn it is."""
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(isinstance(one, dict) and {"role", "from"} & one.keys() for one in found)
+    )
 
 
 def _named(where: str, turns: list[Any]) -> list[Message]:
@@ -123,7 +128,7 @@ def _answer(where: str, entry: Mapping[str, Any], used: set[str], left_out: Left
     used.add(field)
     said = answers[field]
     listed = list(said) if isinstance(said, list | tuple) else [said]
-    if _are_messages(listed):
+    if are_messages(listed):
         return _named(where, listed)
     if not all(isinstance(one, dict) for one in listed):  # else parts of a content
         left_out["further answers that are right, too"] += len(listed) - 1

@@ -28,7 +28,7 @@ from data.shards.shard import image_type
 from data.shards.tar import Member, list_tars, scan
 from toolkits.readers.interchange.conversation import read_conversation
 from toolkits.readers.interchange.image_fields import find_images
-from toolkits.readers.interchange.spellings import captioned, is_told
+from toolkits.readers.interchange.spellings import are_messages, captioned, is_told
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading import packed
 from toolkits.readers.reading.left_out import LeftOut
@@ -306,6 +306,8 @@ def _object(where: str, text: str) -> dict[str, Any]:
         fields = parse_json(text)
     except ValueError as error:
         raise UserError(f"{where}: its json member is not valid JSON ({error})") from None
+    if are_messages(fields):
+        return {"messages": fields}
     if not isinstance(fields, dict):
         raise UserError(f"{where}: its json member is no object")
     return fields
