@@ -14,7 +14,7 @@ _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [
     ("os_atlas", lambda record: "img_filename" in record and _are_shares(record.get("bbox"))),
     ("screenspot", lambda record: {"img_filename", "bbox"} <= record.keys()),
     ("android_control", lambda record: {"goal", "actions", "step_instructions"} <= record.keys()),
-    ("uground", lambda record: record.keys() == {"image", "conversations", "width", "height"}),
+    ("uground", lambda record: set(record) == {"image", "conversations", "width", "height"}),
     ("os_genesis_web", lambda record: "image" in record and "action I will perform is ```" in _answers(record)),
     ("os_genesis", lambda record: "image" in record and '"action_type"' in _answers(record)),
     ("aguvis", lambda record: "image" in record and _answers(record).startswith(_CALLS)),

@@ -76,7 +76,7 @@ def _from(image_dir: Path, file: Path, name: Any) -> Any:
 
 def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any] | None:
     """A row as a record of a conversation; its nulls say nothing. None: its text is blank."""
-    entry = {name: value for name, value in row.items() if value is not None or name in ANSWERS}
+    entry: dict[str, Any] = {name: value for name, value in row.items() if value is not None or name in ANSWERS}
     info = entry.get("extra_info")
     own = entry.pop(OWN, None)
     if own is None and isinstance(info, dict) and info.get(OWN) is not None:
