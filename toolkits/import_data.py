@@ -39,12 +39,14 @@ from common.inputs import keep_inputs
 from common.options.limits import Checked, at_least
 from data.action_spaces import action_space
 from toolkits.readers.detect import detect
-from toolkits.readers.formats import FORMATS, OF_OTHERS, OF_TARS, table
+from toolkits.readers.formats import FORMATS, OF_ONE, OF_OTHERS, OF_TARS, table
 from toolkits.readers.logs.digirl import read_digirl
 from toolkits.readers.logs.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.reading.addresses import is_address
-from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.ends_of_paths import ends_told
+from toolkits.readers.reading.folders import Tries, counted
 from toolkits.readers.reading.ids import Ids
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.references import nothing_of_what_is_refused
 from toolkits.readers.research.episode_folders import Losses, write_episode
 from toolkits.readers.research.episode_samples import episode_samples
@@ -100,9 +102,11 @@ def main(config: Config) -> None:
         raise UserError(f"--action_space is of {', '.join(SETS)}; convert_action_space.py says other trajectories anew")
     single = found.episodes and found.episodes.has_single_steps and not config.result_dir
     if not single and (not found.samples or (found.trajectories and config.result_dir)):
-        count, target, what = to_trajectories(config), config.result_dir, "trajectories"
+        make, target, what = to_trajectories, config.result_dir, "trajectories"
     else:
-        count, target, what = to_samples(config), config.save_json_file, "samples"
+        make, target, what = to_samples, config.save_json_file, "samples"
+    with ends_told():
+        count = make(config)
     print(f"{target}: {count} {what}")
 
 
@@ -198,8 +202,12 @@ def _write_trajectories(config: Config, out_dir: Path, tries: Tries) -> None:
             write_episode(config.format, episode, space, out_dir, tries, losses)
         losses.tell(config.result_dir)
     elif found.trajectories:
+        left_out = LeftOut()
         for file in files:
-            found.trajectories(file, image_dir, out_dir, tries)
+            with counted(left_out, tries) if config.format in OF_ONE else contextlib.nullcontext():
+                found.trajectories(file, image_dir, out_dir, tries)
+        left_out.give_reason(tries.count)
+        left_out.tell(config.result_dir)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from common.files import read_object
 from data.shards.tar import list_tars
 from toolkits.readers.detect_sets import OF_FILES, set_of_file, set_of_folder, set_of_record
 from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.braces import files_of
 from toolkits.readers.reading.row_files import data_files, is_json
 from toolkits.readers.reading.steps import text_of
 from toolkits.readers.reading.stream import stream_records
@@ -57,6 +58,7 @@ def detect(path: Path) -> str:
     Raises:
         UserError: there is nothing, or nothing known.
     """
+    path = files_of(path)[0]
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     if path.is_file() and not path.stat().st_size:
@@ -69,7 +71,7 @@ def detect(path: Path) -> str:
     elif path.name == "dataset_info.json":
         found = "llama_factory"
     elif is_json(path):
-        _, first = next(iter(stream_records(path)), ("", {}))
+        first = next((value for _, value in stream_records(path) if value), {})
         first = first if isinstance(first, dict) else {}
         found = set_of_record(first) or next((name for name, looks in _RECORDS if looks(first)), None)
     else:

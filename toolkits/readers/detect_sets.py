@@ -26,7 +26,7 @@ OF_FILES = ("multimodal_mind2web", "android_control", "aitw", *(name for name, _
 
 def set_of_folder(folder: Path) -> str | None:
     """Of WebLINX' and Fara's folders."""
-    if (folder / "replay.json").is_file():
+    if any(next(folder.glob(f"{below}replay.json"), None) for below in ("", "*/")):
         return "weblinx"
     return "fara" if any(next(folder.glob(f"{below}web_surfer.log"), None) for below in ("", "*/")) else None
 

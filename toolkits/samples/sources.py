@@ -22,6 +22,7 @@ from data.trajectory import is_complete, list_trajectories, read_trajectory
 from toolkits.readers.detect import detect
 from toolkits.readers.formats import FORMATS, OF_OTHERS, Format
 from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.ends_of_paths import ends_told
 from toolkits.readers.reading.folders import Tries
 from toolkits.readers.reading.ids import Ids
 from toolkits.readers.reading.left_out import LeftOut
@@ -31,6 +32,7 @@ from toolkits.readers.research.episode_samples import episode_samples
 from toolkits.shards.sample_records import ImageFolders, check_record
 
 TRAIN, VALIDATION = "train", "val"
+_VIEW = "images"
 _OWN = ("shards", "samples", "trajectories")
 _SITES = ("site", "app", "website", "domain", "web", "url")
 
@@ -74,7 +76,7 @@ def kind_of(source: Source) -> str:
     if path.is_dir() and list_tars(path):
         return "tars" if is_foreign(path) else "shards"  # above shards there is no manifest, which is said
     if path.suffix in (".json", ".jsonl") and path.is_file():
-        first = next((value for _, value in stream_records(path)), None)
+        first = next((value for _, value in stream_records(path) if value), None)
         if isinstance(first, dict) and {"id", "images", "conversations"} <= first.keys():
             return "samples"
     if path.is_dir() and not any(path.iterdir()):
@@ -100,6 +102,11 @@ def open_samples(source: Source, scratch: Path) -> Iterator[Opened]:
     Raises:
         UserError: naming file and sample.
     """
+    with ends_told(scratch / _VIEW):
+        yield from _opened_samples(source, scratch)
+
+
+def _opened_samples(source: Source, scratch: Path) -> Iterator[Opened]:
     kind = kind_of(source)
     if kind in ("shards", "tars"):
         return _of_shards(source.path)
@@ -228,9 +235,10 @@ def _image_dir(source: Source) -> Path:
 
 
 def _seen_from(image_dir: Path, scratch: Path) -> Path:
-    """A folder that shows what `image_dir` holds. Readers write images there, which the user's folder is spared."""
-    view = scratch / "images"
-    view.mkdir()
+    """A folder, with its whole path below `scratch`, that shows what `image_dir` holds. Readers write images there, which
+    the user's folder is spared."""
+    view = Path(scratch / _VIEW, *image_dir.resolve().parts[1:])
+    view.mkdir(parents=True)
     for entry in os.scandir(image_dir):
         (view / entry.name).symlink_to(Path(entry.path).resolve())
     return view

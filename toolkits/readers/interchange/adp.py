@@ -47,7 +47,7 @@ def import_adp(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None
     left_out, already = LeftOut(), tries.count
     for file in files:
         for where, trajectory in stream_objects(file):
-            with counted(left_out):
+            with counted(left_out, tries):
                 _Reader(where, [file.parent, image_dir], left_out).write(trajectory, out_dir, tries)
     left_out.give_reason(tries.count - already)
     left_out.tell(path)

@@ -43,7 +43,7 @@ def import_atif(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> Non
             version = text_of(trajectory.get("schema_version"))
             if not version.startswith(_VERSION):
                 raise UserError(f"{where}: its schema_version {version!r:.40} is not one of {_VERSION}0 to 8")
-            with counted(left_out):
+            with counted(left_out, tries):
                 _write(where, trajectory, [file.parent, image_dir], out_dir, tries, left_out)
     left_out.give_reason(tries.count - already)
     left_out.tell(path)

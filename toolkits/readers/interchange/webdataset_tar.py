@@ -1,10 +1,11 @@
-"""Plain webdataset tars of others, packed or not, or folders of them, as samples whose images become files.
+"""Plain webdataset tars of others, packed or not, by `s-{000..002}.tar` or in folders, as samples whose images become
+files.
 
-Which members make a sample: webdataset_keys.py. An image is what begins as one, whatever its ending. A `json` member
-with turns, or with question and answer, is a conversation (conversation.py); else the text (`txt`, or `caption` in the
-json) is what is to be said to the images, and a sample whose text is blank is left out, and counted. What else a json
-has stays in the sample. Other members are left out, and counted by kind. In a folder of several tars keys count for
-each tar by itself.
+Which members make a sample: webdataset_keys.py. An image is what begins as one, whatever its ending; a GIF, BMP or TIFF
+what is called one, too. A `json` member with turns, or with question and answer, is a conversation (conversation.py);
+else the text (`txt`, or `caption` in the json) is what is to be said to the images, and a sample whose text is blank is
+left out, and counted. What else a json has stays in the sample. Other members are left out, and counted by kind. Of
+several tars keys count for each by itself.
 """
 
 import contextlib
@@ -31,8 +32,9 @@ from toolkits.readers.interchange.image_fields import find_images
 from toolkits.readers.interchange.spellings import are_messages, captioned, is_told
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading import packed
+from toolkits.readers.reading.braces import files_of
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.readers.reading.pictures import check_picture
+from toolkits.readers.reading.pictures import as_png, begins_as_other, check_picture
 from toolkits.readers.reading.references import names_told, place_image
 from toolkits.readers.reading.splits import to_train_on
 from toolkits.readers.reading.steps import record
@@ -46,7 +48,7 @@ _PIECE = 2**20
 _SAMPLES = "samples.jsonl"
 
 
-class _NoTextError(UserError):
+class NoTextError(UserError):
     """A sample from which nothing is to be learned."""
 
 
@@ -76,18 +78,19 @@ def read_webdataset(path: Path, image_dir: Path, round_id: int, num_workers: int
 
 def samples_of_tars(path: Path, image_dir: Path, left_out: LeftOut, num_workers: int = 1) -> Iterator[dict[str, Any]]:
     """As `read_webdataset`, which tells what `left_out` counts."""
-    tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else [path]
+    tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else files_of(path)
     if not tars:
         raise UserError(f"{path}: no tar in this folder or below")
-    named = [Tar(tar, f"{name}--" if len(tars) > 1 else "") for tar, name in zip(tars, _names(path, tars), strict=True)]
+    named = [Tar(tar, f"{name}--" if len(tars) > 1 else "") for tar, name in zip(tars, _names(tars), strict=True)]
     return read_tars(named, image_dir, left_out, num_workers=num_workers)
 
 
-def _names(folder: Path, tars: Sequence[Path]) -> list[str]:
-    """Without endings; with the folders below `folder` where several tars have a name."""
+def _names(tars: Sequence[Path]) -> list[str]:
+    """Without endings; with the folders below that of all of them where several have a name."""
     names = [tar.name.partition(".")[0] for tar in tars]
     if len({*names}) == len(names):
         return names
+    folder = os.path.commonpath(tars)
     return ["_".join([*tar.relative_to(folder).parts[:-1], name]) for tar, name in zip(tars, names, strict=True)]
 
 
@@ -121,7 +124,9 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
     folder.mkdir(parents=True)
     left_out, numbers = LeftOut(), itertools.count()
 
-    def keep(where: str, content: bytes) -> str:
+    def keep(where: str, member: Member) -> str:
+        where = f"{where}: {member.name}"
+        content = as_png(where, _content(file, member), member.name)
         check_picture(where, content)
         name = f"{next(numbers)}.{image_type(content)}"
         with open(folder / name, "wb", buffering=0) as image:
@@ -140,7 +145,7 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
             if found is not None:
                 read, members = found
                 where = f"{tar.path}: sample {key!r}"
-                images = [keep(f"{where}: {member.name}", _content(file, member)) for member in members]
+                images = [keep(where, member) for member in members]
                 lines.write(json.dumps([read, images]) + "\n")
     return folder, left_out
 
@@ -200,9 +205,10 @@ def _members(members: list[Member], file: BinaryIO, left_out: LeftOut) -> Iterat
 
 
 def _is_image(file: BinaryIO, member: Member) -> bool:
+    head = _head(file, member)
     with contextlib.suppress(UserError):
-        return bool(image_type(_head(file, member)))
-    return False
+        return bool(image_type(head))
+    return bool(begins_as_other(head, member.name))
 
 
 def _sample(
@@ -212,8 +218,8 @@ def _sample(
     where = f"{tar.path}: sample {key!r}"
     try:
         entry = fields(where, parts, file)
-    except _NoTextError as error:
-        if "." in key.rpartition("/")[2]:  # there its text may be another sample's
+    except NoTextError as error:
+        if fields is _fields and "." in key.rpartition("/")[2]:  # there its text may be another sample's
             raise
         left_out.leave_out("samples that have neither turns nor an image with a text", error, is_missing=False)
         return None
@@ -256,7 +262,7 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
         return {**dict(list(texts.items())[:1]), **entry, "images": images}
     caption = next(iter(texts.values()), entry.get("caption"))
     if not isinstance(caption, str) or not images:
-        raise _NoTextError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
+        raise NoTextError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
     if not caption.strip():
         return None
     rest = {name: value for name, value in entry.items() if texts or name != "caption"}

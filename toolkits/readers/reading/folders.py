@@ -60,6 +60,7 @@ class Tries:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], tuple[str, int]] = {}  # the task's id, and how often it was tried
+        self._last = ("", "")
 
     @property
     def count(self) -> int:
@@ -71,7 +72,14 @@ class Tries:
         ques, web = writable(ques), writable(web)
         name, tries = self._found.get((web, ques), (f"{kind}--{len(self._found) + 1}", 0))
         self._found[web, ques] = (name, tries + 1)
+        self._last = web, ques
         return Task(id=name, ques=ques, web=web), tries
+
+    def forget(self) -> None:
+        """The last that was added, of which nothing came."""
+        name, tries = self._found.pop(self._last)
+        if tries > 1:
+            self._found[self._last] = name, tries - 1
 
 
 class NoStepError(UserError):
@@ -79,11 +87,14 @@ class NoStepError(UserError):
 
 
 @contextlib.contextmanager
-def counted(left_out: LeftOut) -> Iterator[None]:
+def counted(left_out: LeftOut, tries: Tries) -> Iterator[None]:
     """Of a trajectory among many: one without steps, or of which an image is not there, is left out."""
+    already = tries.count
     try:
         yield
     except (NoStepError, NoImageError) as error:
+        if tries.count > already:
+            tries.forget()
         is_missing = isinstance(error, NoImageError)
         lacks = "of which an image is not there" if is_missing else "without a step of an agent"
         left_out.leave_out(f"trajectories {lacks}", error, is_missing)

@@ -17,8 +17,8 @@ from common.shown.terminal import in_short
 from data.names import check_name
 from data.shards.shard import image_type
 from toolkits.readers.reading.addresses import fetched, is_address
-from toolkits.readers.reading.pictures import check_picture
-from toolkits.readers.reading.steps import find_image
+from toolkits.readers.reading.pictures import as_png, begins_as_other, check_picture, named_as_png
+from toolkits.readers.reading.steps import find_image, text_of
 
 _written: TextIO | None = None
 """The paths of `nothing_of_what_is_refused`, in a file: there are as many as images."""
@@ -33,22 +33,29 @@ def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | 
     Raises:
         UserError: there is no such image, or what is there is none.
     """
+    named = ""
     if isinstance(reference, dict):
+        named = text_of(reference.get("path"))
         reference = reference.get("bytes") or reference.get("path")
     if isinstance(reference, str) and reference.startswith("data:"):
         reference = _decoded(where, reference)
     if isinstance(reference, bytes):
-        return reference
+        return as_png(where, reference, named)
     if is_address(reference) and (here := fetched(reference, folders)):
         return here
     if not isinstance(reference, str) or is_address(reference):
         raise UserError(f"{where}: its image {in_short(str(reference))} is at an address, or is none; fetch it first")
     name = unquote(reference.removeprefix("file://")) if reference.startswith("file://") else reference
+    path = _file(where, name, folders)
+    with open(path, "rb") as file:
+        is_other = begins_as_other(file.read(4), path.name)
+    return as_png(where, path.read_bytes(), path.name) if is_other else path
+
+
+def _file(where: str, name: str, folders: Sequence[Path]) -> Path:
     for folder in folders[:-1]:
-        try:
+        with contextlib.suppress(UserError):
             return folder / find_image(where, folder, name)
-        except UserError:
-            continue
     return folders[-1] / find_image(where, folders[-1], name)
 
 
@@ -68,7 +75,7 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
         return str(found.relative_to(image_dir))
     if isinstance(reference, dict) and isinstance(reference.get("path"), str):
         named = named or reference["path"]
-    return keep_image(where, image_dir, found, identifier, number, named)
+    return keep_image(where, image_dir, found, identifier, number, named_as_png(named))
 
 
 def keep_image(where: str, image_dir: Path, content: bytes, identifier: str, number: int, named: str = "") -> str:

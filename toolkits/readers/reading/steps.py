@@ -13,8 +13,10 @@ from typing import Any
 from common.errors import UserError
 from common.shown.terminal import in_short
 from data.samples.rewarded_step import place_fields, round_of
+from toolkits.readers.reading.ends_of_paths import stands_for
 from toolkits.readers.reading.torch_file import plain, read_torch_file
 
+_ROOT = re.compile(r"~.*|[A-Za-z]:")
 RL_COLUMNS = ("reward", "done", "trajectory_reward", "mc_return", "rank_score", "task", "action_list")
 
 
@@ -115,15 +117,18 @@ class NoImageError(UserError):
 
 
 def find_image(where: str, folder: Path, name: str) -> str:
-    """The path in `folder` of an image that was named on another machine: the longest end of `name` that is there, of
-    `../images/1.png` one that begins behind the dots; `NoImageError` where none is."""
-    parts = PurePosixPath(posixpath.normpath(name.replace("\\", "/"))).parts
-    parts = parts[parts.count("..") :]  # all of them are in front
+    """The path in `folder` of an image, of which the end of `name` may stand there (ends_of_paths.py), of
+    `../images/1.png` what is behind the dots; `NoImageError` where it is not."""
+    path = PurePosixPath(posixpath.normpath(name.replace("\\", "/")))
+    is_rooted = path.is_absolute() or _ROOT.fullmatch("".join(path.parts[:1])) is not None
+    parts = path.parts[path.is_absolute() + path.parts.count("..") :]  # all of the dots are in front
     if "\0" not in name:
         for start in range(len(parts)):
             relative = PurePosixPath(*parts[start:])
             with contextlib.suppress(OSError):  # a name too long for any file
-                if not relative.is_absolute() and (folder / relative).is_file():
+                if (folder / relative).is_file():
+                    if (start or path.is_absolute()) and not stands_for(folder, parts, start, is_rooted):
+                        break
                     return str(relative)
     raise NoImageError(f"{where}: its image {in_short(name)} is not in {folder}")
 
