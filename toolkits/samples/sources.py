@@ -235,7 +235,7 @@ def _image_dir(source: Source) -> Path:
 
 
 def _seen_from(image_dir: Path, scratch: Path) -> Path:
-    """A folder, with its whole path below `scratch`, that shows what `image_dir` holds. Readers write images there, which
+    """A folder below `scratch`, by its whole path, that shows what `image_dir` holds. Readers write images there, which
     the user's folder is spared."""
     view = Path(scratch / _VIEW, *image_dir.resolve().parts[1:])
     view.mkdir(parents=True)

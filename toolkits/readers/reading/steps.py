@@ -16,7 +16,8 @@ from data.samples.rewarded_step import place_fields, round_of
 from toolkits.readers.reading.ends_of_paths import stands_for
 from toolkits.readers.reading.torch_file import plain, read_torch_file
 
-_ROOT = re.compile(r"~.*|[A-Za-z]:")
+_ROOT = re.compile(r"~.*|[A-Za-z]:|<.*>|\$.*")
+"""Where a path from a root begins that does not begin with a slash; Digi-Q's are below `<path_to_images>`."""
 RL_COLUMNS = ("reward", "done", "trajectory_reward", "mc_return", "rank_score", "task", "action_list")
 
 
