@@ -132,3 +132,54 @@ def test_a_job_in_which_an_agent_did_nothing_gives_the_others(tmp_path: Path, ca
     said = capsys.readouterr().err
     assert "trajectories without a step of an agent (1)" in said and "an image is not there (1)" in said
     assert "images/gone.png is not in" in said
+
+
+def demonstration(folder: Path, utterance: str = "Open the shop", **state: Any) -> None:
+    """WebLINX', without the page's HTML; into one of its fields the person typed without a click."""
+    seen = {"screenshot": "a.png", "page": "page-1-0.html", **state}
+    typed = {"metadata": {"url": "https://shop/"}, "text": "x", "element": None}
+    click = {"metadata": {"mouseX": 5, "mouseY": 6, "url": "https://shop/"}, "element": None}
+    acts = [{"intent": "click", "arguments": click}, {"intent": "textInput", "arguments": typed}]
+    turns = [{"type": "browser", "state": seen, "action": act} for act in acts]
+    turns.insert(0, {"type": "chat", "speaker": "instructor", "utterance": utterance})
+    pictures(folder, "screenshots/a.png")
+    written(folder / "replay.json", {"data": turns})
+
+
+def surfed(folder: Path, *lines: dict[str, Any]) -> None:
+    """A run of Fara's."""
+    pictures(folder, "screenshot0.png")
+    written(folder / "task_data.json", {"task_summary": "Buy a chair"})
+    (folder / "web_surfer.log").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def control(goal: str, count: int = 1) -> dict[str, Any]:
+    return {
+        "goal": goal,
+        "screenshots": ["0.png"],
+        "actions": [{"action_type": "wait"}] * count,
+        "step_instructions": [],
+    }
+
+
+@pytest.mark.parametrize("kind", ["weblinx", "fara", "android_control"])
+def test_one_gap_ends_no_import(tmp_path: Path, kind: str, capsys) -> None:
+    given = tmp_path / "set"
+    pictures(tmp_path, "0.png")
+    if kind == "weblinx":
+        demonstration(given / "whole")
+        demonstration(given / "gone", screenshot="b.png")
+        demonstration(given / "silent", " ")
+    elif kind == "fara":
+        surfed(given / "whole", {"action": "left_click", "arguments": {"action": "left_click", "coordinate": [3, 4]}})
+        surfed(given / "empty")
+    else:
+        given = written(tmp_path / "a.json", [control("Wait"), control(""), control("Wait", 2)])
+    assert detect(given) == kind
+    import_data.main(import_data.Config("auto", (str(given),), str(tmp_path), result_dir=str(tmp_path / "out")))
+    said = capsys.readouterr()
+    assert "out: 1 trajectories" in said.out
+    assert "episodes without a task, or without an action (1)" in said.err
+    if kind == "weblinx":
+        assert "pages that are not there (2)" in said.err
+        assert "steps of textinput at a place that is not told (1)" in said.err

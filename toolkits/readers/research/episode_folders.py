@@ -17,7 +17,7 @@ from data.actions.screen import Point, Screen, screen_text
 from data.outcome import Outcome, Verdict
 from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.readers.research.episodes import NO_SCREENSHOT, Episode, EpisodeStep
+from toolkits.readers.research.episodes import NO_SCREENSHOT, NO_TASK, Episode, EpisodeStep
 
 _MOST_KINDS = 30
 _LABEL = re.compile(r"^[ \t]*(?:Observation|Thought|Action):[ \t]*", re.MULTILINE)
@@ -42,7 +42,7 @@ class Losses:
     def episode(self, episode: Episode, num_said: int) -> None:
         """What no step of it holds; how many steps could be said."""
         self._episodes.update(episode.lost)
-        if NO_SCREENSHOT in episode.lost:
+        if episode.lost.keys() & {NO_SCREENSHOT, NO_TASK}:
             self._episodes.missing = self._episodes.missing or episode.where
         if not num_said and (episode.steps or not episode.lost):
             self._episodes["episodes without a step that can be said"] += 1

@@ -22,6 +22,7 @@ from toolkits.readers.research.encodings.html_elements import elements_of, tree_
 from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
+    NoTaskError,
     UnsaidError,
     if_whole,
     number,
@@ -79,7 +80,7 @@ class _Demonstration:
             steps.append(dataclasses.replace(end, feedback="\n".join(told)))
         first = next((step.url for step in steps if step.url), "") or "unknown"
         if not any(asked):
-            raise UserError(f"{self.where}: nobody asks for anything")
+            raise NoTaskError(f"{self.where}: nobody asks for anything")
         return Episode(str(self.where), "\n".join(filter(None, asked)), first, steps, lost=lost)
 
     def _step(self, where: str, turn: Turn, told: str) -> EpisodeStep:
@@ -145,6 +146,8 @@ class _Demonstration:
             self._scrolled, self._url = (0.0, 0.0), url
 
         def in_box() -> Point:
+            if not _object(given, "element"):
+                raise UnsaidError(f"{kind} at a place that is not told")
             box = _object(_object(given, "element"), "bbox")
             sides = (number(box["x"]) + number(box["width"]) / 2, number(box["y"]) + number(box["height"]) / 2)
             return point_at(scale, screen, *sides)
