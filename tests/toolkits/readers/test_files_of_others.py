@@ -65,7 +65,9 @@ SPELLINGS: list[tuple[str, dict[str, Any], list[str], list[int]]] = [
 @pytest.mark.parametrize(
     ("entry", "turns", "images"), [one[1:] for one in SPELLINGS], ids=[one[0] for one in SPELLINGS]
 )
-def test_a_spelling_is_read_as_it_is_meant(tmp_path: Path, entry: dict, turns: list[str], images: list[int]) -> None:
+def test_a_spelling_is_read_as_it_is_meant(
+    tmp_path: Path, entry: dict[str, Any], turns: list[str], images: list[int]
+) -> None:
     pictures(tmp_path / "data", "0.png", "1.png")
     (tmp_path / "all.jsonl").write_text(json.dumps(entry) + "\n")
     (sample,) = take_in("messages", tmp_path / "data", tmp_path / "out.json", tmp_path / "all.jsonl")
@@ -82,13 +84,15 @@ UNSAID = [
 
 
 @pytest.mark.parametrize(("entry", "said"), UNSAID)
-def test_a_record_without_a_reply_stops_no_import(tmp_path: Path, entry: dict, said: str, capsys) -> None:
+def test_a_record_without_a_reply_stops_no_import(
+    tmp_path: Path, entry: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "all.json").write_text(json.dumps([entry, HI]))
     assert len(take_in("messages", tmp_path, tmp_path / "out.json", tmp_path / "all.json")) == 1
     assert said in capsys.readouterr().err
 
 
-def test_ids_of_images_come_again_also_from_file_to_file(tmp_path: Path, capsys) -> None:
+def test_ids_of_images_come_again_also_from_file_to_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As in LLaVA-Instruct-150K; each keeps the picture that it holds."""
     for name in ("a", "b"):
         told = {"id": "0033471", "question": "Hi", "answer": "Ho"}
@@ -201,14 +205,16 @@ def test_folders_of_tars_with_the_same_names(tmp_path: Path) -> None:
     assert [sample["id"] for sample in samples] == ["a_00000--1", "b_00000--1"]
 
 
-def test_a_tar_in_which_a_picture_has_no_text_gives_the_others(tmp_path: Path, capsys) -> None:
+def test_a_tar_in_which_a_picture_has_no_text_gives_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     members = {"1.png": picture(), "1.txt": b"Type <image> here.", "2.png": picture(), "3.txt": b"alone"}
     (sample,) = take_in("webdataset", tmp_path / "images", tmp_path / "out.json", write(tmp_path / "a.tar", members))
     assert [turn["value"] for turn in sample["conversations"]] == ["<image>", "Type < image> here."]
     assert "samples that have neither turns nor an image with a text (2)" in capsys.readouterr().err
 
 
-def test_a_mark_that_an_agent_typed_is_no_image(tmp_path: Path, capsys) -> None:
+def test_a_mark_that_an_agent_typed_is_no_image(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pictures(tmp_path, "0.png")
     (tmp_path / "all.json").write_text(
         json.dumps([{"messages": say("<image>Hi", "Use <image>."), "images": ["0.png"]}])
@@ -219,7 +225,9 @@ def test_a_mark_that_an_agent_typed_is_no_image(tmp_path: Path, capsys) -> None:
 
 
 @pytest.mark.parametrize("kind", ["messages", "llava", "hf"])
-def test_pictures_that_are_not_there_leave_out_their_records(tmp_path: Path, kind: str, capsys) -> None:
+def test_pictures_that_are_not_there_leave_out_their_records(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As of LLaVA's mix, whose OCR-VQA part has to be fetched one by one; a path that leads elsewhere is refused."""
     pictures(tmp_path, "0.png")
     turns = [{"from": "human", "value": "<image>Hi"}, {"from": "gpt", "value": "Ho"}]

@@ -33,7 +33,7 @@ def shown(tmp_path: Path, folder: str, *names: str) -> list[str]:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_end_of_a_path_is_no_other_picture(tmp_path: Path, capsys, order: int) -> None:
+def test_the_end_of_a_path_is_no_other_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str], order: int) -> None:
     pictures(tmp_path / "a", "1.png", "2.png")
     assert sorted(shown(tmp_path, "a", *["a/2.png", "b/1.png", "1.png"][::order])) == ["1.png", "2.png"]
     told = capsys.readouterr().err
@@ -60,7 +60,7 @@ def test_what_stands_before_an_end_is_the_same_for_all(
     assert shown(tmp_path, folder, *names) == found
 
 
-def test_a_line_says_which_ends_were_taken(tmp_path: Path, capsys) -> None:
+def test_a_line_says_which_ends_were_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pictures(tmp_path / "a", "1.png", "2.png")
     shown(tmp_path, "a", "/home/u/b/1.png", "/home/u/b/2.png")
     assert "a: 2 paths of images found there by their ends, as 1.png for home/u/b/1.png" in capsys.readouterr().err
@@ -131,7 +131,7 @@ def test_tars_by_the_notation_of_webdataset(tmp_path: Path) -> None:
     mix_data.main(mix_data.Config(str(tmp_path / "mix.toml"), str(tmp_path / "shards"), 1))
 
 
-def test_a_sample_of_energon_without_a_caption_is_left_out(tmp_path: Path, capsys) -> None:
+def test_a_sample_of_energon_without_a_caption_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = energon(tmp_path / "set", VQA)
     write(folder / "t_1.tar", {"k.png": picture(), "k.json": b"[]", "m.png": picture(), "m.json": b'[{"value": "a"}]'})
     assert [one["id"] for one in take_in("energon", tmp_path / "i", tmp_path / "out.json", folder)] == ["t_0--k"]
@@ -155,7 +155,9 @@ def history(screenshot_path: str = "") -> str:
     return json.dumps({"history": [step]})
 
 
-def test_a_history_whose_picture_is_not_there_leaves_out_itself(tmp_path: Path, capsys) -> None:
+def test_a_history_whose_picture_is_not_there_leaves_out_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [tmp_path / f"{name}.json" for name in ("gone", "empty", "here")]
     for file, said in zip(files, (history("/tmp/u/step_1.png"), '{"history": []}', history()), strict=True):
         file.write_text(said)

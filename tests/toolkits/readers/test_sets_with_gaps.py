@@ -1,5 +1,6 @@
 """The field's sets as they lie on people's disks: pictures that were not fetched, rows without one, smaller copies."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def test_a_picture_that_is_not_there_leaves_out_its_own_records(
     assert "record 1" in said and "its image gone.png is not in" in said
 
 
-def test_an_element_that_nothing_describes_is_counted(tmp_path: Path, capsys) -> None:
+def test_an_element_that_nothing_describes_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pictures(tmp_path, "0.png")
     file = written(tmp_path / "all.json", [{"img_filename": "0.png", "elements": [{**BOX, "instruction": " "}, BOX]}])
     assert len(take_in("os_atlas", tmp_path, tmp_path / "out.json", file)) == 1
@@ -69,7 +70,7 @@ def test_boxes_of_screenspot_pro_count_pixels_of_the_size_that_it_tells(tmp_path
     assert sample["grounding"]["box"] == [16.0, 0.0, 32.0, 12.0] and points([sample]) == [[750, 250]]
 
 
-def test_rows_of_multimodal_mind2web_without_a_screenshot(tmp_path: Path, capsys) -> None:
+def test_rows_of_multimodal_mind2web_without_a_screenshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pictures(tmp_path, "0.png")
     target = {
         "backend_node_id": "5",
@@ -104,7 +105,9 @@ def test_a_folder_of_annotations_is_all_of_its_files(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out").iterdir())) == 3
 
 
-def test_episodes_of_aitw_may_be_empty_and_answers_of_agentnet_said(tmp_path: Path, capsys) -> None:
+def test_episodes_of_aitw_may_be_empty_and_answers_of_agentnet_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pictures(tmp_path, "0.png")
     step = {"goal": "g", "img_filename": "0.png", "action_type_id": 5}
     file = written(tmp_path / "aitw.json", {"general": [[], [step]]})
@@ -117,7 +120,9 @@ def test_episodes_of_aitw_may_be_empty_and_answers_of_agentnet_said(tmp_path: Pa
     assert json.loads(steps.read_text())["actions"][0]["arguments"] == {"content": "42"}
 
 
-def test_a_job_in_which_an_agent_did_nothing_gives_the_others(tmp_path: Path, capsys) -> None:
+def test_a_job_in_which_an_agent_did_nothing_gives_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Harbor writes a trajectory of every trial, also of those that failed before the first step."""
     asked = {"source": "user", "message": "g"}
     done = {"source": "agent", "message": "ok"}
@@ -163,7 +168,7 @@ def control(goal: str, count: int = 1) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["weblinx", "fara", "android_control"])
-def test_one_gap_ends_no_import(tmp_path: Path, kind: str, capsys) -> None:
+def test_one_gap_ends_no_import(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = tmp_path / "set"
     pictures(tmp_path, "0.png")
     if kind == "weblinx":
@@ -176,7 +181,8 @@ def test_one_gap_ends_no_import(tmp_path: Path, kind: str, capsys) -> None:
     else:
         given = written(tmp_path / "a.json", [control("Wait"), control(""), control("Wait", 2)])
     assert detect(given) == kind
-    import_data.main(import_data.Config("auto", (str(given),), str(tmp_path), result_dir=str(tmp_path / "out")))
+    config = import_data.Config("auto", (str(given),), str(tmp_path), result_dir=str(tmp_path / "out"))
+    import_data.main(dataclasses.replace(config, action_space="qwen_computer_use"))
     said = capsys.readouterr()
     assert "out: 1 trajectories" in said.out
     assert "episodes without a task, or without an action (1)" in said.err

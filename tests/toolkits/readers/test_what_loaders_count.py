@@ -32,7 +32,9 @@ def test_llava_looks_at_image_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["llama_factory", "ms_swift", "verl"])
-def test_loaders_count_no_mark_that_someone_typed(tmp_path: Path, kind: str, capsys) -> None:
+def test_loaders_count_no_mark_that_someone_typed(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """LLaMA-Factory refuses a set whose marks of videos are more than its videos."""
     out = export(kind, *written(tmp_path, 1, text="play the <audio> tag"), tmp_path / "out")
     if kind == "verl":
