@@ -36,7 +36,7 @@ def points(samples: list[dict[str, Any]]) -> list[list[int]]:
      ("aguvis", "image", {"conversations": STAGE_1})],
 )  # fmt: skip
 def test_a_picture_that_is_not_there_leaves_out_its_own_records(
-    tmp_path: Path, kind: str, name: str, rest: dict[str, Any], capsys
+    tmp_path: Path, kind: str, name: str, rest: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     pictures(tmp_path, "0.png")
     file = written(tmp_path / "all.json", [{name: image, **rest} for image in ("gone.png", "0.png")])
