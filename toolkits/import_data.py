@@ -39,11 +39,14 @@ from common.inputs import keep_inputs
 from common.options.limits import Checked, at_least
 from data.action_spaces import action_space
 from toolkits.readers.detect import detect
-from toolkits.readers.formats import FORMATS, OF_TARS, table
+from toolkits.readers.formats import FORMATS, OF_ONE, OF_OTHERS, OF_TARS, table
 from toolkits.readers.logs.digirl import read_digirl
 from toolkits.readers.logs.features import Kept, check_kept, write_candidates, write_features
 from toolkits.readers.reading.addresses import is_address
-from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.ends_of_paths import ends_told
+from toolkits.readers.reading.folders import Tries, counted
+from toolkits.readers.reading.ids import Ids
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.references import nothing_of_what_is_refused
 from toolkits.readers.reading.steps import NoImageError, with_image_dir
 from toolkits.readers.research.episode_folders import Losses, write_episode
@@ -99,11 +102,13 @@ def main(config: Config) -> None:
     if config.action_space and not found.episodes:
         raise UserError(f"--action_space is of {', '.join(SETS)}; convert_action_space.py says other trajectories anew")
     single = found.episodes and found.episodes.has_single_steps and not config.result_dir
+    if not single and (not found.samples or (found.trajectories and config.result_dir)):
+        make, target, what = to_trajectories, config.result_dir, "trajectories"
+    else:
+        make, target, what = to_samples, config.save_json_file, "samples"
     try:
-        if not single and (not found.samples or (found.trajectories and config.result_dir)):
-            count, target, what = to_trajectories(config), config.result_dir, "trajectories"
-        else:
-            count, target, what = to_samples(config), config.save_json_file, "samples"
+        with ends_told():
+            count = make(config)
     except NoImageError as error:
         raise with_image_dir(error, [Path(file) for file in config.input_files]) from None
     print(f"{target}: {count} {what}")
@@ -142,7 +147,7 @@ def _read(config: Config, kept: Kept) -> Generator[tuple[str, dict[str, Any]], N
     files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
     if found.episodes:
         losses, space = Losses(), action_space(config.action_space or found.episodes.space)
-        episodes = found.episodes.read(files, image_dir)
+        episodes = found.episodes.episodes(files, image_dir)
         for record in episode_samples(config.format, episodes, space, image_dir, config.round_id, losses):
             yield config.format, record
         losses.tell(config.save_json_file)
@@ -150,9 +155,12 @@ def _read(config: Config, kept: Kept) -> Generator[tuple[str, dict[str, Any]], N
         reader = functools.partial(read_digirl, kept=kept) if found.samples is read_digirl else found.samples
         if of_tars := OF_TARS.get(config.format):
             reader = functools.partial(of_tars, num_workers=config.num_workers)
+        ids = Ids()
         for file in files:
-            for record in reader(file, image_dir, config.round_id):
+            records = reader(file, image_dir, config.round_id)
+            for record in ids.once(records) if config.format in OF_OTHERS else records:
                 yield str(file), record
+        ids.left_out.tell(config.save_json_file)
 
 
 def _write_kept(config: Config, kept: Kept) -> None:
@@ -194,12 +202,16 @@ def _write_trajectories(config: Config, out_dir: Path, tries: Tries) -> None:
     files, image_dir, found = list(map(Path, config.input_files)), Path(config.image_dir), FORMATS[config.format]
     if found.episodes:
         losses, space = Losses(), action_space(config.action_space or found.episodes.space)
-        for episode in found.episodes.read(files, image_dir):
+        for episode in found.episodes.episodes(files, image_dir):
             write_episode(config.format, episode, space, out_dir, tries, losses)
         losses.tell(config.result_dir)
     elif found.trajectories:
+        left_out = LeftOut()
         for file in files:
-            found.trajectories(file, image_dir, out_dir, tries)
+            with counted(left_out, tries) if config.format in OF_ONE else contextlib.nullcontext():
+                found.trajectories(file, image_dir, out_dir, tries)
+        left_out.give_reason(tries.count)
+        left_out.tell(config.result_dir)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Training does it by itself: `DATASET_PATH=mix.toml bash training/train.sh`. Sour
 what is remembered lies on disk. A killed command goes on, and the same sources give the same tars.
 """
 
+import collections
 import dataclasses
 import itertools
 import shutil
@@ -95,7 +96,9 @@ def _make(file: Path, mix: Mix, shards: Path, state: str, num_workers: int) -> d
     finally:
         chosen.close()
     if not train.stat().st_size:
-        raise UserError(f"{file}: keeps no sample to train on")
+        lost = collections.Counter(kind for one in told for kind in one.left_out.elements())
+        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(lost.items()))
+        raise UserError(f"{file}: keeps no sample to train on{f'; left out: {kinds}' if kinds else ''}")
     if validation.stat().st_size:
         config = dataclasses.replace(config, validation_files=(str(validation),))
     sources = [{"path": one.path, **progress.to_json()} for one, progress in zip(mix.source, told, strict=True)]

@@ -96,7 +96,7 @@ class Mix(_Declared):
 def read_mix(file: Path) -> Mix:
     """Raises `UserError`, naming the file, for what is no mix."""
     try:
-        declared = tomllib.loads(file.read_text(encoding="utf-8"))
+        declared = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # no TOML, or no UTF-8

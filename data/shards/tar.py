@@ -12,7 +12,7 @@ import xxhash
 
 from common.errors import UserError
 
-_ENDINGS = ("tar", "tgz", "tar.gz")
+_ENDINGS = ("tar", "tgz", "tar.gz", "tar.bz2", "tar.zst")
 _BLOCK = tarfile.BLOCKSIZE
 _END = bytes(_BLOCK)
 _MAX_HEADER_BYTES = 2**20  # of a long name or a PAX header, which are read into memory

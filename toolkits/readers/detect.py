@@ -1,20 +1,23 @@
 """Which format a file or folder has, by looking at names and at the first record; nothing of it is run."""
 
+import contextlib
 from collections.abc import Callable, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
 from common.files import read_object
-from toolkits.readers.detect_sets import set_of_file, set_of_folder, set_of_record
+from data.shards.tar import list_tars
+from toolkits.readers.detect_sets import OF_FILES, set_of_file, set_of_folder, set_of_record
 from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.braces import files_of
+from toolkits.readers.reading.row_files import data_files, is_json
 from toolkits.readers.reading.steps import text_of
 from toolkits.readers.reading.stream import stream_records
 
 _ENDINGS = {
     **dict.fromkeys((".parquet", ".arrow"), "hf"),
-    **dict.fromkeys((".tar", ".tgz", ".gz"), "webdataset"),
+    **dict.fromkeys((".tar", ".tgz", ".gz", ".bz2", ".zst"), "webdataset"),
     ".html": "visualwebarena",
 }
 _ITEMS = ("message", "reasoning", "computer_call", "computer_call_output")
@@ -24,6 +27,7 @@ _FOLDERS: list[tuple[str, Callable[[Path], bool]]] = [
     ("agentlab", lambda folder: _has(folder, "summary_info.json") or _has(folder, "step_*.pkl.gz")),
     ("atif", lambda folder: _has(folder, "trajectory*.json")),
     ("llama_factory", lambda folder: _lists_files(folder / "dataset_info.json")),
+    ("webdataset", lambda folder: any(map(_has_table, list_tars(folder)))),
     (
         "hf",
         lambda folder: (
@@ -32,9 +36,8 @@ _FOLDERS: list[tuple[str, Callable[[Path], bool]]] = [
             or any(_has(folder, f"metadata.{end}") for end in ("jsonl", "csv"))
         ),
     ),
-    ("webdataset", lambda folder: any(_has(folder, f"*.{ending}") for ending in ("tar", "tgz", "tar.gz"))),
+    ("webdataset", lambda folder: bool(list_tars(folder))),
     ("adp", lambda folder: (folder / "trajectories.jsonl").is_file()),
-    ("messages", lambda folder: any(detect(file) == "messages" for file in islice(sorted(folder.glob("*.jsonl")), 1))),
 ]
 _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [
     ("atif", lambda record: text_of(record.get("schema_version")).startswith("ATIF")),
@@ -55,22 +58,24 @@ def detect(path: Path) -> str:
     Raises:
         UserError: there is nothing, or nothing known.
     """
+    path = files_of(path)[0]
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     if path.is_file() and not path.stat().st_size:
         raise UserError(f"{path}: an empty file")
     if path.is_dir():
         found = set_of_folder(path) or next((name for name, looks in _FOLDERS if looks(path)), None)
+        found = _of_files(path, found) if found in (None, "hf") else found
     elif is_released(path):
         found = "openwebvoyager_tar"
     elif path.name == "dataset_info.json":
         found = "llama_factory"
-    elif path.suffix in (".json", ".jsonl") or path.name.endswith((".json.gz", ".jsonl.gz")):
-        _, first = next(iter(stream_records(path)), ("", {}))
+    elif is_json(path):
+        first = next((value for _, value in stream_records(path) if value), {})
         first = first if isinstance(first, dict) else {}
         found = set_of_record(first) or next((name for name, looks in _RECORDS if looks(first)), None)
     else:
-        found = set_of_file(path) or _ENDINGS.get(path.suffix)
+        found = set_of_file(path) or _ENDINGS.get(path.suffix.lower())
     if found is None:
         raise UserError(f"{path}: of no format that shows; name it by --format (--help lists all)")
     return found
@@ -78,6 +83,20 @@ def detect(path: Path) -> str:
 
 def _has(folder: Path, pattern: str) -> bool:
     return next(folder.rglob(pattern), None) is not None
+
+
+def _of_files(folder: Path, found: str | None) -> str | None:
+    """By the first of its files, where a format's reader takes folders of these; else `found`."""
+    files = data_files(folder) if found is None else sorted(folder.rglob("*.parquet"))
+    with contextlib.suppress(UserError):
+        first = detect(files[0]) if files else ""
+        return first if first in ("messages", *OF_FILES) else found
+    return found
+
+
+def _has_table(tar: Path) -> bool:
+    """As img2dataset writes it beside each tar, of addresses and captions."""
+    return tar.with_name(f"{tar.name.partition('.')[0]}.parquet").is_file()
 
 
 def _lists_files(path: Path) -> bool:

@@ -14,16 +14,19 @@ _RECORDS: list[tuple[str, Callable[[Mapping[str, Any]], bool]]] = [
     ("os_atlas", lambda record: "img_filename" in record and _are_shares(record.get("bbox"))),
     ("screenspot", lambda record: {"img_filename", "bbox"} <= record.keys()),
     ("android_control", lambda record: {"goal", "actions", "step_instructions"} <= record.keys()),
+    ("uground", lambda record: set(record) == {"image", "conversations", "width", "height"}),
     ("os_genesis_web", lambda record: "image" in record and "action I will perform is ```" in _answers(record)),
     ("os_genesis", lambda record: "image" in record and '"action_type"' in _answers(record)),
     ("aguvis", lambda record: "image" in record and _answers(record).startswith(_CALLS)),
     ("aitw", lambda record: any("action_type_id" in step for step in _first_episode(record) if isinstance(step, dict))),
 ]
+OF_FILES = ("multimodal_mind2web", "android_control", "aitw", *(name for name, _ in _RECORDS))
+"""Those whose readers take folders of files, too."""
 
 
 def set_of_folder(folder: Path) -> str | None:
     """Of WebLINX' and Fara's folders."""
-    if (folder / "replay.json").is_file():
+    if any(next(folder.glob(f"{below}replay.json"), None) for below in ("", "*/")):
         return "weblinx"
     return "fara" if any(next(folder.glob(f"{below}web_surfer.log"), None) for below in ("", "*/")) else None
 

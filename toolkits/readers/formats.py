@@ -81,6 +81,10 @@ FORMATS: dict[str, Format] = {
     **{name: Format(found.what, episodes=found) for name, found in SETS.items()},
 }
 
+OF_OTHERS = frozenset(("messages", "ms_swift", "llama_factory", "llava", "hf", "verl"))
+"""Formats whose records keep ids that others gave them, which may come again."""
+OF_ONE = frozenset(("visualwebarena", "online_mind2web", "agentlab", "browser_use", "devtools_recorder"))
+"""Formats of one trajectory a file."""
 OF_TARS = {"webdataset": read_webdataset, "energon": read_energon}
 """Readers of samples that take `num_workers`, too."""
 

@@ -20,9 +20,11 @@ from data.shards.tar import list_tars
 from data.task import site_name
 from data.trajectory import is_complete, list_trajectories, read_trajectory
 from toolkits.readers.detect import detect
-from toolkits.readers.formats import FORMATS, Format
+from toolkits.readers.formats import FORMATS, OF_OTHERS, Format
 from toolkits.readers.logs.released_tar import is_released
+from toolkits.readers.reading.ends_of_paths import ends_told
 from toolkits.readers.reading.folders import Tries
+from toolkits.readers.reading.ids import Ids
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.stream import stream_records
 from toolkits.readers.research.episode_folders import Losses, write_episode
@@ -30,6 +32,7 @@ from toolkits.readers.research.episode_samples import episode_samples
 from toolkits.shards.sample_records import ImageFolders, check_record
 
 TRAIN, VALIDATION = "train", "val"
+_VIEW = "images"
 _OWN = ("shards", "samples", "trajectories")
 _SITES = ("site", "app", "website", "domain", "web", "url")
 
@@ -73,7 +76,7 @@ def kind_of(source: Source) -> str:
     if path.is_dir() and list_tars(path):
         return "tars" if is_foreign(path) else "shards"  # above shards there is no manifest, which is said
     if path.suffix in (".json", ".jsonl") and path.is_file():
-        first = next((value for _, value in stream_records(path)), None)
+        first = next((value for _, value in stream_records(path) if value), None)
         if isinstance(first, dict) and {"id", "images", "conversations"} <= first.keys():
             return "samples"
     if path.is_dir() and not any(path.iterdir()):
@@ -99,6 +102,11 @@ def open_samples(source: Source, scratch: Path) -> Iterator[Opened]:
     Raises:
         UserError: naming file and sample.
     """
+    with ends_told(scratch / _VIEW):
+        yield from _opened_samples(source, scratch)
+
+
+def _opened_samples(source: Source, scratch: Path) -> Iterator[Opened]:
     kind = kind_of(source)
     if kind in ("shards", "tars"):
         return _of_shards(source.path)
@@ -110,7 +118,7 @@ def open_samples(source: Source, scratch: Path) -> Iterator[Opened]:
     if found.episodes:
         return _of_episodes(kind, found, source, scratch)
     if found.samples:
-        return _of_records(found, source, scratch)
+        return _of_records(kind, found, source, scratch)
     return _of_foreign_trajectories(found, source, scratch)
 
 
@@ -153,10 +161,11 @@ def _of_trajectories(source: Source, folders: Iterator[Path], left_out: LeftOut)
     left_out.tell(source.path)
 
 
-def _of_records(found: Format, source: Source, scratch: Path) -> Iterator[Opened]:
+def _of_records(kind: str, found: Format, source: Source, scratch: Path) -> Iterator[Opened]:
     assert found.samples
     image_dir = _seen_from(_image_dir(source), scratch)
-    return _from_view(found.samples(source.path, image_dir, source.round_id), image_dir)
+    records = found.samples(source.path, image_dir, source.round_id)
+    return _from_view(Ids().once(records) if kind in OF_OTHERS else records, image_dir)
 
 
 def _from_view(records: Iterator[dict[str, Any]], view: Path) -> Iterator[Opened]:
@@ -175,7 +184,7 @@ def _of_episodes(name: str, found: Format, source: Source, scratch: Path) -> Ite
     assert found.episodes
     space, losses, tries = action_space(source.action_space or found.episodes.space), Losses(), Tries()
     image_dir, folders = _seen_from(_image_dir(source), scratch), scratch / "trajectories"
-    for number, episode in enumerate(found.episodes.read([source.path], image_dir), start=1):
+    for number, episode in enumerate(found.episodes.episodes([source.path], image_dir), start=1):
         if found.episodes.has_single_steps and len(episode.steps) == 1:
             one = episode_samples(name, iter([episode]), space, image_dir, source.round_id, losses, number)
             yield from _from_view(one, image_dir)
@@ -226,9 +235,10 @@ def _image_dir(source: Source) -> Path:
 
 
 def _seen_from(image_dir: Path, scratch: Path) -> Path:
-    """A folder that shows what `image_dir` holds. Readers write images there, which the user's folder is spared."""
-    view = scratch / "images"
-    view.mkdir()
+    """A folder below `scratch`, by its whole path, that shows what `image_dir` holds. Readers write images there, which
+    the user's folder is spared."""
+    view = Path(scratch / _VIEW, *image_dir.resolve().parts[1:])
+    view.mkdir(parents=True)
     for entry in os.scandir(image_dir):
         (view / entry.name).symlink_to(Path(entry.path).resolve())
     return view

@@ -3,7 +3,7 @@
 | format          | file                              | images                       | trained with              |
 |-----------------|-----------------------------------|------------------------------|---------------------------|
 | `messages`      | `train.jsonl`                     | data URLs in parts of a turn | OpenAI's API and its like |
-| `llava`         | `train.json`                      | `images/NAME`                | `--image_folder OUT`      |
+| `llava`         | `train.json`                      | `image`: `images/NAME`       | `--image_folder OUT`      |
 | `ms_swift`      | `train.jsonl`                     | `images/NAME`                | `ROOT_IMAGE_DIR=OUT`      |
 | `llama_factory` | `train.json`, `dataset_info.json` | `images/NAME`                | `dataset_dir: OUT`        |
 
@@ -40,12 +40,12 @@ def write_llava(samples: Iterator[ExportSample], out_dir: Path, options: Options
 
 def write_ms_swift(samples: Iterator[ExportSample], out_dir: Path, options: Options, left_out: LeftOut) -> None:
     """ms-swift's."""
-    _write_lines(out_dir / "train.jsonl", samples, lambda sample: _beside(sample, out_dir))
+    _write_lines(out_dir / "train.jsonl", samples, lambda sample: _beside(sample, out_dir, left_out))
 
 
 def write_llama_factory(samples: Iterator[ExportSample], out_dir: Path, options: Options, left_out: LeftOut) -> None:
     """LLaMA-Factory's, and what describes it there."""
-    write_list(out_dir / "train.json", (encode_record(_beside(sample, out_dir)) for sample in samples))
+    write_list(out_dir / "train.json", (encode_record(_beside(sample, out_dir, left_out)) for sample in samples))
     described = {
         "file_name": "train.json",
         "formatting": "sharegpt",
@@ -80,11 +80,16 @@ def _image(content: bytes) -> dict[str, Any]:
 
 
 def _as_llava(sample: ExportSample, out_dir: Path) -> dict[str, Any]:
-    return {"id": sample.id, "images": _placed(sample, out_dir), "conversations": sample.conversations, **sample.extra}
+    """LLaVA's loader looks at `image` alone: a path, in LLaVA-NeXT also a list of them, or no such field."""
+    images = _placed(sample, out_dir)
+    shown = {"image": images[0] if len(images) == 1 else images} if images else {}
+    rest = {name: value for name, value in sample.extra.items() if name != "image"}
+    return {"id": sample.id, **shown, "conversations": sample.conversations, **rest}
 
 
-def _beside(sample: ExportSample, out_dir: Path) -> dict[str, Any]:
-    return {**sample.extra, "id": sample.id, "messages": sample.messages(), "images": _placed(sample, out_dir)}
+def _beside(sample: ExportSample, out_dir: Path, left_out: LeftOut) -> dict[str, Any]:
+    messages = sample.messages_for_loaders(left_out)
+    return {**sample.extra, "id": sample.id, "messages": messages, "images": _placed(sample, out_dir)}
 
 
 def _placed(sample: ExportSample, out_dir: Path) -> list[str]:

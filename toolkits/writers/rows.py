@@ -74,7 +74,7 @@ def write_hf(samples: Iterator[ExportSample], out_dir: Path, options: Options, l
 
 def write_verl(samples: Iterator[ExportSample], out_dir: Path, options: Options, left_out: LeftOut) -> None:
     """A file for `data.train_files`."""
-    rows = (_verl_row(number, sample, options) for number, sample in enumerate(samples))
+    rows = (_verl_row(number, sample, options, left_out) for number, sample in enumerate(samples))
     _write(out_dir / "train.parquet", _verl(), rows)
 
 
@@ -138,8 +138,8 @@ def _hf_row(sample: ExportSample) -> dict[str, Any]:
     }
 
 
-def _verl_row(number: int, sample: ExportSample, options: Options) -> dict[str, Any]:
-    *asked, said = sample.messages()
+def _verl_row(number: int, sample: ExportSample, options: Options, left_out: LeftOut) -> dict[str, Any]:
+    *asked, said = sample.messages_for_loaders(left_out)
     return {
         "data_source": options.name,
         "prompt": asked,

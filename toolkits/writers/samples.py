@@ -14,6 +14,7 @@ from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.stream import stream_records
 from toolkits.shards.sample_records import ImageFolders, check_record
 
+_OTHER_MARKS = ("<video>", "<audio>")
 _ROLES = {"human": "user", "gpt": "assistant"}
 
 
@@ -40,6 +41,18 @@ class ExportSample:
     def messages(self) -> list[dict[str, str]]:
         """Turns as `role` and `content`, with the marks of the images in the texts."""
         return [{"role": _ROLES[turn["from"]], "content": turn["value"]} for turn in self.conversations]
+
+    def messages_for_loaders(self, left_out: LeftOut) -> list[dict[str, str]]:
+        """As `messages`, of which loaders count the marks of videos and sounds: one that someone typed stands
+        with a space, as a typed mark of an image does."""
+        messages = self.messages()
+        typed = [mark for mark in _OTHER_MARKS if any(mark in message["content"] for message in messages)]
+        for mark in typed:
+            left_out.taken[f"samples in whose texts {mark} is typed, with a space"] += 1
+            messages = [
+                {**message, "content": message["content"].replace(mark, f"< {mark[1:]}")} for message in messages
+            ]
+        return messages
 
     def contents(self) -> list[bytes]:
         """The encoded images."""

@@ -16,7 +16,16 @@ from common.errors import UserError
 from toolkits.readers.interchange.own_trajectory import KEY, OwnStep, write_own
 from toolkits.readers.interchange.tool_calls import tool_call
 from toolkits.readers.reading.addresses import fetched, is_address, keep_addresses
-from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, by_rewards, png_of, write_folder
+from toolkits.readers.reading.folders import (
+    ForeignStep,
+    ForeignTrajectory,
+    NoStepError,
+    Tries,
+    by_rewards,
+    counted,
+    png_of,
+    write_folder,
+)
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.references import image_behind
 from toolkits.readers.reading.seen import ANSWER_FIELDS, ANSWERS, Seen
@@ -35,10 +44,12 @@ def import_adp(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None
     files = sorted([*path.glob("*.json"), *path.glob("*.jsonl")]) if path.is_dir() else [path]
     if not files:
         raise UserError(f"{path}: no *.json or *.jsonl in this folder")
-    left_out = LeftOut()
+    left_out, already = LeftOut(), tries.count
     for file in files:
         for where, trajectory in stream_objects(file):
-            _Reader(where, [file.parent, image_dir], left_out).write(trajectory, out_dir, tries)
+            with counted(left_out, tries):
+                _Reader(where, [file.parent, image_dir], left_out).write(trajectory, out_dir, tries)
+    left_out.give_reason(tries.count - already)
     left_out.tell(path)
     keep_addresses(image_dir, left_out)
 
@@ -70,6 +81,8 @@ class _Reader:
             else:
                 raise UserError(f"{where}: its class_ {kind!r:.40} is neither an observation nor an action")
         self.left_out["lists of available tools"] += any(name.startswith("available_") for name in trajectory)
+        if not self.steps:
+            raise NoStepError(f"{self.where}: holds no step of an agent")
         web = next((step.url for step in self.steps if step.url), "") or text_of(details.get("website")) or "unknown"
         made, run = tries.add("adp", self.task or text_of(trajectory.get("id")) or Path(self.where).stem, web)
         outcome = by_rewards(self.where, "ADP", self.rewards[-1:]) if self.rewards else None

@@ -18,7 +18,7 @@ from common.errors import UserError
 from toolkits.readers.interchange.own_trajectory import KEY, OwnStep, write_own
 from toolkits.readers.interchange.tool_calls import tool_call
 from toolkits.readers.reading.addresses import fetched, is_address, keep_addresses
-from toolkits.readers.reading.folders import ForeignTrajectory, Tries, png_of, write_folder
+from toolkits.readers.reading.folders import ForeignTrajectory, NoStepError, Tries, counted, png_of, write_folder
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.references import image_behind
 from toolkits.readers.reading.seen import ANSWER_FIELDS, ANSWERS, Seen
@@ -37,13 +37,15 @@ def import_atif(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> Non
     files = sorted(path.rglob("trajectory*.json")) if path.is_dir() else [path]
     if not files:
         raise UserError(f"{path}: no trajectory.json in this folder or below")
-    left_out = LeftOut()
+    left_out, already = LeftOut(), tries.count
     for file in files:
         for where, trajectory in stream_objects(file):
             version = text_of(trajectory.get("schema_version"))
             if not version.startswith(_VERSION):
                 raise UserError(f"{where}: its schema_version {version!r:.40} is not one of {_VERSION}0 to 8")
-            _write(where, trajectory, [file.parent, image_dir], out_dir, tries, left_out)
+            with counted(left_out, tries):
+                _write(where, trajectory, [file.parent, image_dir], out_dir, tries, left_out)
+    left_out.give_reason(tries.count - already)
     left_out.tell(path)
     keep_addresses(image_dir, left_out)
 
@@ -109,6 +111,8 @@ def _write(
             raise UserError(f"{reader.where}: its source is {source!r:.40}, none of system, user, agent")
     left_out["trajectories of sub-agents"] += len(trajectory.get("subagent_trajectories") or [])
     left_out["tool definitions"] += bool(_object(trajectory.get("agent")).get("tool_definitions"))
+    if not steps:
+        raise NoStepError(f"{where}: holds no step of an agent")
     name = text_of(_object(trajectory.get("agent")).get("name")) or "ATIF"
     web = next((step.url for step in steps if step.url), "") or "unknown"
     made, run = tries.add("atif", task or text_of(trajectory.get("session_id")) or Path(where).stem, web)

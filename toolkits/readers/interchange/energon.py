@@ -22,16 +22,15 @@ from common.errors import UserError
 from common.files import parse_json
 from data.conversation import IMAGE
 from data.shards.tar import Member
-from toolkits.readers.interchange.webdataset_tar import Fields, Tar, images_of, read_tars, text_of_member
+from toolkits.readers.interchange.webdataset_tar import Fields, NoTextError, Tar, images_of, read_tars, text_of_member
+from toolkits.readers.reading.braces import expanded
 from toolkits.readers.reading.left_out import LeftOut
 
 _META = ".nv-meta"
 _CRUDE = "CrudeWebdataset"
 _WORDS = {"Captioning": (None, "caption"), "VQA": ("context", "answers"), "OCR": (None, "text")}
 """By sample type the fields of what the user and the agent say."""
-_BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}|\{([^{}]*,[^{}]*)\}")
 _FIELD = re.compile(r"([^\[\]]+)((?:\[[^\[\]]+\])*)")
-_MOST_TARS = 1_000_000
 
 
 def read_energon(path: Path, image_dir: Path, round_id: int, num_workers: int = 1) -> Iterator[dict[str, Any]]:
@@ -89,25 +88,13 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 def _expanded(meta: Path, names: Sequence[Any]) -> Iterator[str]:
     """`shard_{000..002}.tar` is three."""
-    count = 0
-    todo = list(reversed(names))
-    while todo:
-        name = todo.pop()
-        if not isinstance(name, str) or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-            raise UserError(f"{meta / 'split.yaml'}: {name!r:.60} is not a tar in the folder")
-        found = _BRACES.search(name)
-        if not found:
-            count += 1
-            yield name
-            continue
-        if found[3] is not None:
-            inner = found[3].split(",")
-        else:
-            first, last = int(found[1][:9]), int(found[2][:9])
-            if last - first > _MOST_TARS or count > _MOST_TARS:
-                raise UserError(f"{meta / 'split.yaml'}: {name!r:.60} stands for more than {_MOST_TARS} tars")
-            inner = [str(number).zfill(len(found[1])) for number in range(first, last + 1)]
-        todo += [name[: found.start()] + part + name[found.end() :] for part in reversed(inner)]
+    where = str(meta / "split.yaml")
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise UserError(f"{where}: {wrong[0]!r:.60} is not a tar in the folder")
+    for name in expanded(where, names):
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+            raise UserError(f"{where}: {name!r:.60} is not a tar in the folder")
+        yield name
 
 
 def _fields_of(meta: Path, described: Mapping[str, Any]) -> Fields | None:
@@ -128,12 +115,14 @@ def _fields_of(meta: Path, described: Mapping[str, Any]) -> Fields | None:
         )
     asked, told = _WORDS[name]
 
-    def fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, Any]:
+    def fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, Any] | None:
         images = [found] if isinstance(found := _value(where, field_map.get("image"), parts, file), Member) else []
         question = _said(where, field_map.get(asked), parts, file) if asked else ""
         answer = _said(where, field_map.get(told), parts, file)
         if not images or images[0] not in images_of(parts):
-            raise UserError(f"{where}: has no image where field_map says it is")
+            raise NoTextError(f"{where}: has no image where field_map says it is")
+        if not answer.strip():
+            return None
         marks = "" if IMAGE in question else IMAGE + ("\n" if question else "")
         return {"images": images, "query": marks + question, "response": answer}
 
@@ -145,7 +134,7 @@ def _said(where: str, place: Any, parts: dict[str, Member], file: BinaryIO) -> s
     value = text_of_member(where, file, value) if isinstance(value, Member) else value
     value = value[0] if isinstance(value, list) and value else value
     if not isinstance(value, str):
-        raise UserError(f"{where}: has no text at {place!r:.60}, where field_map says it is")
+        raise NoTextError(f"{where}: has no text at {place!r:.60}, where field_map says it is")
     return value
 
 
@@ -167,4 +156,4 @@ def _inside(where: str, text: str, keys: Sequence[str]) -> Any:
             value = value[int(key)] if isinstance(value, list) else value[key]
         return value
     except (ValueError, KeyError, IndexError, TypeError):
-        raise UserError(f"{where}: has nothing at json[{']['.join(keys)}], where field_map says it is") from None
+        raise NoTextError(f"{where}: has nothing at json[{']['.join(keys)}], where field_map says it is") from None

@@ -9,7 +9,7 @@ FIELDS = (
     *("image_url", "image_urls", "img", "imgs", "img_path", "img_paths", "img_file", "img_filename", "img_url"),
     *("screenshot", "screenshots", "screenshot_path", "picture", "pictures", "photo", "file_name"),
 )
-"""Of several the first counts."""
+"""Of several the first that says something counts."""
 SURE = FIELDS[:2]
 """Whatever stands in these is meant as images."""
 _NAMES_ONE = re.compile(r"[^\n]{1,4000}\.(png|jpe?g|webp|bmp|gif|tiff?)(\?[^\n]*)?|data:image/.*", re.I | re.S)
@@ -17,9 +17,13 @@ _NAMES_ONE = re.compile(r"[^\n]{1,4000}\.(png|jpe?g|webp|bmp|gif|tiff?)(\?[^\n]*
 
 def find_images(entry: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """(the field, what it refers to); "" and none where there is no such field."""
-    found = next((n for n in FIELDS if entry.get(n) is not None and (n in SURE or looks_like_images(entry[n]))), "")
-    value = entry.get(found)
-    return found, [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+    found = next((n for n in FIELDS if listed(entry.get(n)) and (n in SURE or looks_like_images(entry[n]))), "")
+    return found, listed(entry.get(found))
+
+
+def listed(value: Any) -> list[Any]:
+    """The images that stand in a field; None and "" are none."""
+    return [one for one in (value if isinstance(value, list | tuple) else [value]) if one is not None and one != ""]
 
 
 def looks_like_images(value: Any) -> bool:

@@ -13,8 +13,10 @@ from common.errors import UserError
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED
 from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
-from toolkits.readers.reading.steps import find_image, record
+from toolkits.readers.reading.references import leads_elsewhere
+from toolkits.readers.reading.steps import NoImageError, find_image, record
 from toolkits.readers.reading.stream import stream_records
 
 _SENDERS = {"human": "human", "user": "human", "gpt": "gpt", "assistant": "gpt", "model": "gpt", "system": "system"}
@@ -31,6 +33,7 @@ _SAYS_NOTHING = (None, "", [], {})
 
 def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
     """One sample a record; records keep their ids, or get `<file name>--<number>`."""
+    left_out = LeftOut()
     for number, (where, entry) in enumerate(stream_records(path), start=1):
         if not isinstance(entry, dict):
             raise UserError(f"{where}: not an object")
@@ -42,10 +45,19 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
         rest = {
             name: value for name, value in entry.items() if name not in (*_SAID, field) and value not in _SAYS_NOTHING
         }
-        names = [find_image(where, image_dir, name) for name in images]
+        try:
+            names = [find_image(where, image_dir, name) for name in images]
+        except NoImageError as error:
+            if any(map(leads_elsewhere, images)):
+                raise
+            left_out.leave_out("samples of which an image is not there", error)
+            continue
         for name in names:
             check_picture(where, image_dir / name)
+        left_out.num_kept += 1
         yield record(identifier, names, turns, rest)
+    left_out.give_reason(left_out.num_kept)
+    left_out.tell(path)
 
 
 def marked_turns(where: str, entry: dict[str, Any], num_images: int) -> list[str]:

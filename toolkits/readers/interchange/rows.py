@@ -7,28 +7,26 @@ give their files to have them. Source of the layouts: huggingface/datasets (`doc
 Cauldron's `texts`.
 """
 
-import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import parse_json, read_lines
-from common.shown.terminal import in_short
-from toolkits.readers.interchange.conversation import captioned, is_told, read_conversation
+from common.files import parse_json
+from toolkits.readers.interchange.conversation import read_conversation
 from toolkits.readers.interchange.conversations_file import sample
 from toolkits.readers.interchange.image_fields import FIELDS, SURE, find_images, is_held
-from toolkits.readers.interchange.splits import to_train_on
+from toolkits.readers.interchange.spellings import ANSWERS, captioned, is_told
 from toolkits.readers.reading.addresses import keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.readers.reading.stream import stream_objects
+from toolkits.readers.reading.row_files import is_hidden, rows_of
+from toolkits.readers.reading.splits import to_train_on
 
 OWN = "elcano"
 """A column of ours: what else a sample has, as JSON."""
 _CAPTIONS = ("text", "caption")
 _FILES = ("*.parquet", "*.arrow", "metadata.jsonl", "metadata.csv")
-_ROWS_AT_ONCE = 16
 
 
 def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str, Any]]:
@@ -40,34 +38,33 @@ def read_rows_file(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[
     left_out, given = LeftOut(), [path]
     if path.is_dir():
         given = [file for pattern in _FILES for file in sorted(path.rglob(pattern))]
-        given = [file for file in given if not file.name.startswith("cache-")]
+        given = [file for file in given if not (file.name.startswith("cache-") or is_hidden(path, file))]
         given = to_train_on(path, given, left_out)
     if not given:
         raise UserError(f"{path}: no *.parquet, *.arrow, metadata.jsonl or metadata.csv in this folder or below")
     for file in given:
-        for number, row in enumerate(_rows(file, image_dir), start=1):
-            where = f"{file}: row {number}"
+        for number, (where, row) in enumerate(_rows(file, image_dir), start=1):
             entry = _entry(where, row, left_out)
             told = None if entry is None else read_conversation(where, entry, left_out)
             if entry and told:
                 yield from sample(where, entry.get("id"), f"{file.stem}--{number:07d}", told, image_dir, left_out)
+    left_out.give_reason(left_out.num_kept)
     left_out.tell(path)
     keep_addresses(image_dir, left_out)
 
 
-def _rows(file: Path, image_dir: Path) -> Iterator[dict[str, Any]]:
-    if file.suffix == ".arrow":
-        return _arrow_rows(file)
-    if file.suffix in (".jsonl", ".csv"):
-        rows = (row for _, row in stream_objects(file)) if file.suffix == ".jsonl" else _csv_rows(file)
-        return ({**row, "image": _from(image_dir, file, row.get("file_name"))} for row in rows)
-    from data.shards.parquet.parquet_file import iter_rows  # imported here, as below: pyarrow takes a second
-
-    return iter_rows(file)
+def _rows(file: Path, image_dir: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    rows = rows_of(file)
+    if file.suffix.lower() in (".parquet", ".arrow"):
+        return rows
+    return ((where, _with_images(row, image_dir, file)) for where, row in rows)
 
 
-def _csv_rows(file: Path) -> Iterator[dict[str, Any]]:
-    return iter(csv.DictReader(read_lines(file), restkey="more"))
+def _with_images(row: dict[str, Any], image_dir: Path, file: Path) -> dict[str, Any]:
+    """An image folder's `file_name`, or `file_names`, as its images."""
+    if isinstance(names := row.get("file_names"), list):
+        return {**row, "images": [_from(image_dir, file, name) for name in names]}
+    return {**row, "image": _from(image_dir, file, row["file_name"])} if row.get("file_name") else row
 
 
 def _from(image_dir: Path, file: Path, name: Any) -> Any:
@@ -77,23 +74,9 @@ def _from(image_dir: Path, file: Path, name: Any) -> Any:
     return str(file.parent.relative_to(image_dir) / name)
 
 
-def _arrow_rows(file: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow
-    from pyarrow import ipc
-
-    try:
-        with pyarrow.OSFile(str(file)) as source, ipc.open_stream(source) as reader:
-            for batch in reader:
-                batch.validate(full=True)
-                for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
-                    yield from batch.slice(start, _ROWS_AT_ONCE).to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise UserError(f"{file}: not an Arrow file or a damaged one ({in_short(str(error))})") from None
-
-
 def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any] | None:
     """A row as a record of a conversation; its nulls say nothing. None: its text is blank."""
-    entry = {name: value for name, value in row.items() if value is not None}
+    entry: dict[str, Any] = {name: value for name, value in row.items() if value is not None or name in ANSWERS}
     info = entry.get("extra_info")
     own = entry.pop(OWN, None)
     if own is None and isinstance(info, dict) and info.get(OWN) is not None:

@@ -1,14 +1,14 @@
-"""Plain webdataset tars of others, packed or not, or folders of them, as samples whose images become files.
+"""Plain webdataset tars of others, packed or not, by `s-{000..002}.tar` or in folders, as samples whose images become
+files.
 
-Which members make a sample: webdataset_keys.py. An image is what begins as one, whatever its ending. A `json` member
-with turns, or with question and answer, is a conversation (conversation.py); else the text (`txt`, or `caption` in the
-json) is what is to be said to the images, and a sample whose text is blank is left out, and counted. What else a json
-has stays in the sample. Other members are left out, and counted by kind. In a folder of several tars keys count for
-each tar by itself.
+Which members make a sample: webdataset_keys.py. An image is what begins as one, whatever its ending; a GIF, BMP or TIFF
+what is called one, too. A `json` member with turns, or with question and answer, is a conversation (conversation.py);
+else the text (`txt`, or `caption` in the json) is what is to be said to the images, and a sample whose text is blank is
+left out, and counted. What else a json has stays in the sample. Other members are left out, and counted by kind. Of
+several tars keys count for each by itself.
 """
 
 import contextlib
-import gzip
 import hashlib
 import itertools
 import json
@@ -16,9 +16,8 @@ import os
 import re
 import shutil
 import tempfile
-import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 
 from common.errors import UserError
@@ -28,12 +27,16 @@ from data.conversation import IMAGE
 from data.names import check_name
 from data.shards.shard import image_type
 from data.shards.tar import Member, list_tars, scan
-from toolkits.readers.interchange.conversation import captioned, is_told, read_conversation
-from toolkits.readers.interchange.splits import to_train_on
+from toolkits.readers.interchange.conversation import read_conversation
+from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.interchange.spellings import are_messages, captioned, is_told
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
+from toolkits.readers.reading import packed
+from toolkits.readers.reading.braces import files_of
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.readers.reading.pictures import check_picture
+from toolkits.readers.reading.pictures import as_png, begins_as_other, check_picture
 from toolkits.readers.reading.references import names_told, place_image
+from toolkits.readers.reading.splits import to_train_on
 from toolkits.readers.reading.steps import record
 
 _KNOWN = ("png", "jpg", "jpeg", "webp", *TEXTS, "json")
@@ -43,6 +46,10 @@ _MAX_MEMBER_BYTES = 256 * 2**20
 _MAX_UNPACKED = 2**34
 _PIECE = 2**20
 _SAMPLES = "samples.jsonl"
+
+
+class NoTextError(UserError):
+    """A sample from which nothing is to be learned."""
 
 
 class Tar(NamedTuple):
@@ -71,11 +78,20 @@ def read_webdataset(path: Path, image_dir: Path, round_id: int, num_workers: int
 
 def samples_of_tars(path: Path, image_dir: Path, left_out: LeftOut, num_workers: int = 1) -> Iterator[dict[str, Any]]:
     """As `read_webdataset`, which tells what `left_out` counts."""
-    tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else [path]
+    tars = to_train_on(path, list_tars(path), left_out) if path.is_dir() else files_of(path)
     if not tars:
         raise UserError(f"{path}: no tar in this folder or below")
-    named = [Tar(tar, f"{tar.name.partition('.')[0]}--" if len(tars) > 1 else "") for tar in tars]
+    named = [Tar(tar, f"{name}--" if len(tars) > 1 else "") for tar, name in zip(tars, _names(tars), strict=True)]
     return read_tars(named, image_dir, left_out, num_workers=num_workers)
+
+
+def _names(tars: Sequence[Path]) -> list[str]:
+    """Without endings; with the folders below that of all of them where several have a name."""
+    names = [tar.name.partition(".")[0] for tar in tars]
+    if len({*names}) == len(names):
+        return names
+    folder = os.path.commonpath(tars)
+    return ["_".join([*tar.relative_to(folder).parts[:-1], name]) for tar, name in zip(tars, names, strict=True)]
 
 
 def read_tars(
@@ -94,8 +110,11 @@ def read_tars(
         with contextlib.closing(run_parallel(work, range(len(tars)), num_workers, "tars")) as read:
             for tar, (folder, counted) in zip(tars, read, strict=True):
                 left_out.add(counted)
-                yield from _placed(tar, folder, image_dir)
+                for placed in _placed(tar, folder, image_dir):
+                    left_out.num_kept += 1
+                    yield placed
                 shutil.rmtree(folder)
+        left_out.give_reason(left_out.num_kept)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -105,7 +124,9 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
     folder.mkdir(parents=True)
     left_out, numbers = LeftOut(), itertools.count()
 
-    def keep(where: str, content: bytes) -> str:
+    def keep(where: str, member: Member) -> str:
+        where = f"{where}: {member.name}"
+        content = as_png(where, _content(file, member), member.name)
         check_picture(where, content)
         name = f"{next(numbers)}.{image_type(content)}"
         with open(folder / name, "wb", buffering=0) as image:
@@ -124,7 +145,7 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
             if found is not None:
                 read, members = found
                 where = f"{tar.path}: sample {key!r}"
-                images = [keep(f"{where}: {member.name}", _content(file, member)) for member in members]
+                images = [keep(where, member) for member in members]
                 lines.write(json.dumps([read, images]) + "\n")
     return folder, left_out
 
@@ -143,26 +164,25 @@ def _placed(tar: Tar, folder: Path, image_dir: Path) -> Iterator[dict[str, Any]]
 
 @contextlib.contextmanager
 def _unpacked(path: Path, folder: Path) -> Iterator[Path]:
-    """The tar itself, or what a `.tgz` holds, as a file that is gone afterwards."""
+    """The tar itself, or what a packed one holds, as a file that is gone afterwards."""
     try:
-        with open(path, "rb") as file:
-            is_packed = file.read(2) == b"\x1f\x8b"
+        stream = packed.opened(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
-    if not is_packed:
+    if stream is None:
         yield path
         return
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder) as unpacked:
         try:
-            with gzip.open(path) as packed:
-                while piece := packed.read(_PIECE):
+            with stream:
+                while piece := stream.read(_PIECE):
                     unpacked.write(piece)
                     if unpacked.tell() > _MAX_UNPACKED:
                         raise UserError(
                             f"{path}: unpacks to more than {_MAX_UNPACKED // 2**30} GiB; unpack it yourself"
                         )
-        except (OSError, EOFError, zlib.error) as error:
+        except packed.DAMAGE as error:
             raise UserError(f"{path}: cannot be unpacked ({error})") from None
         unpacked.flush()
         try:
@@ -185,9 +205,10 @@ def _members(members: list[Member], file: BinaryIO, left_out: LeftOut) -> Iterat
 
 
 def _is_image(file: BinaryIO, member: Member) -> bool:
+    head = _head(file, member)
     with contextlib.suppress(UserError):
-        return bool(image_type(_head(file, member)))
-    return False
+        return bool(image_type(head))
+    return bool(begins_as_other(head, member.name))
 
 
 def _sample(
@@ -195,7 +216,13 @@ def _sample(
 ) -> tuple[dict[str, Any], list[Member]] | None:
     """(the record, whose `images` are what they were called, or ""; its images)."""
     where = f"{tar.path}: sample {key!r}"
-    entry = fields(where, parts, file)
+    try:
+        entry = fields(where, parts, file)
+    except NoTextError as error:
+        if fields is _fields and "." in key.rpartition("/")[2]:  # there its text may be another sample's
+            raise
+        left_out.leave_out("samples that have neither turns nor an image with a text", error, is_missing=False)
+        return None
     if entry is None:
         left_out["samples whose text is blank"] += 1
         return None
@@ -227,6 +254,7 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
             if differ := [name for name in fields.keys() & entry.keys() if fields[name] != entry[name]]:
                 raise UserError(f"{where}: its json members say different {', '.join(sorted(differ))}; leave one")
             entry |= fields
+    images = _as_named(images, entry)
     texts = {ending: text_of_member(where, file, parts[ending]) for ending in parts if kind_of(ending) in TEXTS}
     if len({text.strip() for text in texts.values()}) > 1:
         raise UserError(f"{where}: has several texts ({', '.join(texts)}), which differ; leave one")
@@ -234,11 +262,20 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
         return {**dict(list(texts.items())[:1]), **entry, "images": images}
     caption = next(iter(texts.values()), entry.get("caption"))
     if not isinstance(caption, str) or not images:
-        raise UserError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
+        raise NoTextError(f"{where}: has neither conversations (in a json member) nor images with a text (txt)")
     if not caption.strip():
         return None
     rest = {name: value for name, value in entry.items() if texts or name != "caption"}
     return captioned({**rest, "images": images}, len(images), caption.strip())
+
+
+def _as_named(images: list[Member], entry: Mapping[str, Any]) -> list[Member]:
+    """In the order in which the json names them all; else as they are."""
+    named = [PurePosixPath(one).name for one in find_images(entry)[1] if isinstance(one, str)]
+    found = [[image for image in images if PurePosixPath(image.name).name.endswith(name)] for name in named]
+    is_order = len(named) == len(images) and all(len(one) == 1 for one in found)
+    in_order = [one for ones in found for one in ones]
+    return in_order if is_order and {one.name for one in in_order} == {one.name for one in images} else images
 
 
 def images_of(parts: Mapping[str, Member]) -> list[Member]:
@@ -246,10 +283,10 @@ def images_of(parts: Mapping[str, Member]) -> list[Member]:
     return [parts[ending] for ending in sorted(parts, key=_place) if kind_of(ending) not in (*TEXTS, "json")]
 
 
-def _place(ending: str) -> tuple[int, str]:
-    """Images by their number, where they have one."""
-    number = re.match(r"\d{1,9}(?=\.)", ending)
-    return (int(number[0]) if number else -1, ending)
+def _place(ending: str) -> list[tuple[bool, int, str]]:
+    """Images by their numbers, as people count: `img2.png` before `img10.png`."""
+    parts = re.findall(r"\d{1,9}|\D+|\d", ending)
+    return [(part.isdecimal(), int(part), "") if part.isdecimal() else (False, 0, part) for part in parts]
 
 
 def _head(file: BinaryIO, member: Member) -> bytes:
@@ -275,6 +312,8 @@ def _object(where: str, text: str) -> dict[str, Any]:
         fields = parse_json(text)
     except ValueError as error:
         raise UserError(f"{where}: its json member is not valid JSON ({error})") from None
+    if are_messages(fields):
+        return {"messages": fields}
     if not isinstance(fields, dict):
         raise UserError(f"{where}: its json member is no object")
     return fields

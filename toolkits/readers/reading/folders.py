@@ -1,10 +1,11 @@
 """Trajectories of others as trajectory folders."""
 
+import contextlib
 import dataclasses
 import functools
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from data.shards.shard import image_type
 from data.task import Task
 from data.trajectory import FINISHED, MAX_STEPS, TrajectoryStep, folder_name, write_outcome
 from data.trajectory_writer import TrajectoryWriter
-from toolkits.readers.reading.steps import check_numbers
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.steps import NoImageError, check_numbers
 from toolkits.readers.reading.torch_file import plain
 
 
@@ -58,6 +60,7 @@ class Tries:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], tuple[str, int]] = {}  # the task's id, and how often it was tried
+        self._last = ("", "")
 
     @property
     def count(self) -> int:
@@ -69,7 +72,32 @@ class Tries:
         ques, web = writable(ques), writable(web)
         name, tries = self._found.get((web, ques), (f"{kind}--{len(self._found) + 1}", 0))
         self._found[web, ques] = (name, tries + 1)
+        self._last = web, ques
         return Task(id=name, ques=ques, web=web), tries
+
+    def forget(self) -> None:
+        """The last that was added, of which nothing came."""
+        name, tries = self._found.pop(self._last)
+        if tries > 1:
+            self._found[self._last] = name, tries - 1
+
+
+class NoStepError(UserError):
+    """A trajectory in which no agent does anything."""
+
+
+@contextlib.contextmanager
+def counted(left_out: LeftOut, tries: Tries) -> Iterator[None]:
+    """Of a trajectory among many: one without steps, or of which an image is not there, is left out."""
+    already = tries.count
+    try:
+        yield
+    except (NoStepError, NoImageError) as error:
+        if tries.count > already:
+            tries.forget()
+        is_missing = isinstance(error, NoImageError)
+        lacks = "of which an image is not there" if is_missing else "without a step of an agent"
+        left_out.leave_out(f"trajectories {lacks}", error, is_missing)
 
 
 def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
@@ -79,7 +107,7 @@ def write_folder(where: str, out_dir: Path, read: ForeignTrajectory) -> None:
         UserError: it has no step, an image does not decode, or a number is NaN or infinite.
     """
     if not read.steps:
-        raise UserError(f"{where}: holds no step of an agent")
+        raise NoStepError(f"{where}: holds no step of an agent")
     source = {"source": where, "policy": read.project}
     source |= {} if read.space == NUMBERS else {"action_space": read.space}
     prompt = "" if read.space == NUMBERS else action_space(read.space).prompt()

@@ -5,20 +5,25 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from common.errors import UserError
 from common.shown.terminal import printable
 
 
 class LeftOut(collections.Counter[str]):
     """`left_out["images at an address"] += 1`; whoever made it calls `tell` once all was converted. `addresses` are
     those of images that are not here (addresses.py). `taken` counts what was taken for something that nothing names;
-    `num_read` records were read, of which `num_bare` show no image; `columns` of these name files."""
+    `num_read` records were read, of which `num_kept` became samples and `num_bare` show no image; `columns` of these
+    name files. `missing` says where the first image stands that is not there, `reason` why the first of what was left
+    out as a whole was."""
 
     def __init__(self, *counted: Mapping[str, int]) -> None:
         super().__init__(*counted)
         self.addresses: set[str] = set()
         self.taken = collections.Counter[str]()
-        self.num_read = self.num_bare = 0
+        self.num_read = self.num_kept = self.num_bare = 0
         self.columns: set[str] = set()
+        self.missing = ""
+        self.reason: UserError | None = None
 
     def __str__(self) -> str:
         return _in_words(self)
@@ -33,7 +38,21 @@ class LeftOut(collections.Counter[str]):
         self.addresses |= other.addresses
         self.taken.update(other.taken)
         self.num_read, self.num_bare = self.num_read + other.num_read, self.num_bare + other.num_bare
+        self.num_kept += other.num_kept
         self.columns |= other.columns
+        self.missing = self.missing or other.missing
+        self.reason = self.reason or other.reason
+
+    def leave_out(self, kind: str, error: UserError, is_missing: bool = True) -> None:
+        """Something as a whole, because of `error`: an image that is not there, or else."""
+        self[kind] += 1
+        self.missing = self.missing or (str(error) if is_missing else "")
+        self.reason = self.reason or error
+
+    def give_reason(self, num_read: int) -> None:
+        """`reason`, where nothing else was read: then it is what the user has to know."""
+        if not num_read and self.reason:
+            raise self.reason
 
     def tell(self, where: object) -> None:
         """A line each on the standard error output for what there is."""
@@ -45,6 +64,7 @@ class LeftOut(collections.Counter[str]):
                 f"no image in {self.num_bare} of {self.num_read} records; fields that name files there: {named}; call "
                 "the one that is meant image"
             )
+        lines += [f"the first that is not there: {self.missing}"] if self.missing else []
         for line in lines:
             print(printable(f"{where}: {line}"), file=sys.stderr)
 

@@ -9,14 +9,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 from urllib.parse import unquote
 
+import xxhash
+
 from common.errors import UserError
 from common.files import write_atomic
 from common.shown.terminal import in_short
 from data.names import check_name
 from data.shards.shard import image_type
 from toolkits.readers.reading.addresses import fetched, is_address
-from toolkits.readers.reading.pictures import check_picture
-from toolkits.readers.reading.steps import find_image
+from toolkits.readers.reading.pictures import as_png, begins_as_other, check_picture, named_as_png
+from toolkits.readers.reading.steps import find_image, text_of
 
 _written: TextIO | None = None
 """The paths of `nothing_of_what_is_refused`, in a file: there are as many as images."""
@@ -31,23 +33,37 @@ def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | 
     Raises:
         UserError: there is no such image, or what is there is none.
     """
+    named = ""
     if isinstance(reference, dict):
+        named = text_of(reference.get("path"))
         reference = reference.get("bytes") or reference.get("path")
     if isinstance(reference, str) and reference.startswith("data:"):
         reference = _decoded(where, reference)
     if isinstance(reference, bytes):
-        return reference
+        return as_png(where, reference, named)
     if is_address(reference) and (here := fetched(reference, folders)):
         return here
     if not isinstance(reference, str) or is_address(reference):
         raise UserError(f"{where}: its image {in_short(str(reference))} is at an address, or is none; fetch it first")
     name = unquote(reference.removeprefix("file://")) if reference.startswith("file://") else reference
+    path = _file(where, name, folders)
+    with open(path, "rb") as file:
+        is_other = begins_as_other(file.read(4), path.name)
+    return as_png(where, path.read_bytes(), path.name) if is_other else path
+
+
+def _file(where: str, name: str, folders: Sequence[Path]) -> Path:
     for folder in folders[:-1]:
-        try:
+        with contextlib.suppress(UserError):
             return folder / find_image(where, folder, name)
-        except UserError:
-            continue
     return folders[-1] / find_image(where, folders[-1], name)
+
+
+def leads_elsewhere(reference: Any) -> bool:
+    """A path that does not begin in the folder of the images: of what is not there it says less than one that does."""
+    path = reference.get("path") if isinstance(reference, dict) else reference
+    name = PurePosixPath(path.replace("\\", "/")) if isinstance(path, str) else PurePosixPath()
+    return name.is_absolute() or ".." in name.parts or ":" in "".join(name.parts[:1])
 
 
 def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number: int, named: str = "") -> str:
@@ -59,13 +75,18 @@ def name_in(where: str, image_dir: Path, reference: Any, identifier: str, number
         return str(found.relative_to(image_dir))
     if isinstance(reference, dict) and isinstance(reference.get("path"), str):
         named = named or reference["path"]
-    return keep_image(where, image_dir, found, identifier, number, named)
+    return keep_image(where, image_dir, found, identifier, number, named_as_png(named))
 
 
 def keep_image(where: str, image_dir: Path, content: bytes, identifier: str, number: int, named: str = "") -> str:
-    """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name."""
+    """Write an image; returns its name. Of `named` the folders are left out, so samples share a picture by its name.
+    Where another picture has the sample's name, since ids of others come again, its own says what it shows."""
     check_picture(where, content)
-    return place_image(where, image_dir, content, f"{identifier}.{number}.{image_type(content)}", named)
+    name = f"{identifier}.{number}.{image_type(content)}"
+    check_name(f"{where}: its image", name)
+    if (image_dir / name).exists() and not _is_free(image_dir / name, content):
+        name = f"{identifier}.{number}.{xxhash.xxh128_hexdigest(content)}.{image_type(content)}"
+    return place_image(where, image_dir, content, name, named)
 
 
 def place_image(where: str, image_dir: Path, image: bytes | Path, name: str, named: str = "") -> str:

@@ -4,6 +4,7 @@ import ast
 import contextlib
 import json
 import math
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -13,8 +14,11 @@ from typing import Any
 from common.errors import UserError
 from common.shown.terminal import in_short
 from data.samples.rewarded_step import place_fields, round_of
+from toolkits.readers.reading.ends_of_paths import stands_for
 from toolkits.readers.reading.torch_file import plain, read_torch_file
 
+_ROOT = re.compile(r"~.*|[A-Za-z]:|<.*>|\$.*")
+"""Where a path from a root begins that does not begin with a slash; Digi-Q's are below `<path_to_images>`."""
 RL_COLUMNS = ("reward", "done", "trajectory_reward", "mc_return", "rank_score", "task", "action_list")
 
 
@@ -119,14 +123,18 @@ class NoImageError(UserError):
 
 
 def find_image(where: str, folder: Path, name: str) -> str:
-    """The path in `folder` of an image that was named on another machine: the longest end of `name` that is there;
-    `NoImageError` where none is."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    if ".." not in parts and "\0" not in name:
+    """The path in `folder` of an image, of which the end of `name` may stand there (ends_of_paths.py), of
+    `../images/1.png` what is behind the dots; `NoImageError` where it is not."""
+    path = PurePosixPath(posixpath.normpath(name.replace("\\", "/")))
+    is_rooted = path.is_absolute() or _ROOT.fullmatch("".join(path.parts[:1])) is not None
+    parts = path.parts[path.is_absolute() + path.parts.count("..") :]  # all of the dots are in front
+    if "\0" not in name:
         for start in range(len(parts)):
             relative = PurePosixPath(*parts[start:])
             with contextlib.suppress(OSError):  # a name too long for any file
-                if not relative.is_absolute() and (folder / relative).is_file():
+                if (folder / relative).is_file():
+                    if (start or path.is_absolute()) and not stands_for(folder, parts, start, is_rooted):
+                        break
                     return str(relative)
     raise NoImageError(f"{where}: its image {in_short(name)} is not in {folder}", name)
 

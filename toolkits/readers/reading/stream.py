@@ -1,15 +1,15 @@
 """Records of a JSON file one by one (JSON lines, a list, or one object), so that a file may be larger than memory."""
 
-import gzip
+import io
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from common.errors import UserError
 from common.files import parse_line, read_records
+from toolkits.readers.reading import packed
 
 _PIECE = 2**20
 _DECODER = json.JSONDecoder()
@@ -24,29 +24,26 @@ def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
         UserError: no such file, no text, or a record that is no JSON.
     """
     try:
-        with _opened(path) as file:
+        with _text(path) as file:
             if (first := _first_line(file)).lstrip().startswith("["):
                 yield from _items(path, first, file)
                 return
-            try:
-                json.loads(first)
-            except (ValueError, RecursionError):  # an object over many lines, or damaged
-                if _is_packed(path):
-                    raise UserError(
-                        f"{path}: neither JSON lines nor a list; unpack it (gunzip) and give that"
-                    ) from None
-                yield from read_records(path)
-                return
-            file.seek(0)
+        try:
+            json.loads(first)
+        except (ValueError, RecursionError):  # an object over many lines, or damaged
+            if packed.opened(path):
+                raise UserError(f"{path}: neither JSON lines nor a list; unpack it and give that") from None
+            yield from read_records(path)
+            return
+        with _text(path) as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield f"{path}:{number}", parse_line(line, f"{path}:{number}")
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a text file; give JSON or JSON lines, in UTF-8 or UTF-16") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(f"{path}: cannot be unpacked ({error})") from None
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
+    except packed.DAMAGE as error:
+        known = isinstance(error, OSError) and error.strerror
+        raise UserError(f"{path}: {known or f'cannot be unpacked ({error})'}") from None
 
 
 def stream_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -57,17 +54,11 @@ def stream_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, value
 
 
-def _opened(path: Path) -> TextIO:
-    """Also what gzip packed."""
-    opener: Any = gzip.open if _is_packed(path) else open
-    with opener(path, "rb") as file:
+def _text(path: Path) -> TextIO:
+    """Also what is packed."""
+    with packed.opened(path) or open(path, "rb") as file:
         encoding = json.detect_encoding(file.read(4))
-    return opener(path, "rt", encoding=encoding)
-
-
-def _is_packed(path: Path) -> bool:
-    with open(path, "rb") as file:
-        return file.read(2) == b"\x1f\x8b"
+    return io.TextIOWrapper(packed.opened(path) or open(path, "rb"), encoding=encoding)
 
 
 def _first_line(file: TextIO) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from data.actions.screen import Point, Screen, screen_text
 from data.outcome import Outcome, Verdict
 from toolkits.readers.reading.folders import ForeignStep, ForeignTrajectory, Tries, write_folder
 from toolkits.readers.reading.left_out import LeftOut
-from toolkits.readers.research.episodes import NO_SCREENSHOT, Episode, EpisodeStep
+from toolkits.readers.research.episodes import NO_SCREENSHOT, NO_TASK, Episode, EpisodeStep
 
 _MOST_KINDS = 30
 _LABEL = re.compile(r"^[ \t]*(?:Observation|Thought|Action):[ \t]*", re.MULTILINE)
@@ -39,15 +39,18 @@ class Losses:
         """Said, and not quite what the set says."""
         self._changed[kind] += 1
 
-    def episode(self, lost: Mapping[str, int], is_empty: bool) -> None:
-        """What no step of it holds; whether none could be said."""
-        self._episodes.update(lost)
-        if is_empty:
+    def episode(self, episode: Episode, num_said: int) -> None:
+        """What no step of it holds; how many steps could be said."""
+        self._episodes.update(episode.lost)
+        if episode.lost.keys() & {NO_SCREENSHOT, NO_TASK}:
+            self._episodes.missing = self._episodes.missing or episode.where
+        if not num_said and (episode.steps or not episode.lost):
             self._episodes["episodes without a step that can be said"] += 1
 
     def tell(self, where: object) -> None:
         """A line for each sort of loss."""
-        LeftOut(self._steps + self._episodes).tell(where)
+        self._episodes.update(self._steps)
+        self._episodes.tell(where)
         if self._changed:
             kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(self._changed.items()))
             print(f"{where}: said otherwise: {kinds}", file=sys.stderr)
@@ -60,7 +63,7 @@ def write_episode(name: str, episode: Episode, space: ActionSpace, out_dir: Path
         UserError: naming episode and step.
     """
     steps = [step for one in episode.steps if (step := said_step(name, one, episode.web, space, losses))]
-    losses.episode(episode.lost, not steps and NO_SCREENSHOT not in episode.lost)
+    losses.episode(episode, len(steps))
     if not steps:
         return
     task, run = tries.add(name, episode.ques, episode.web)

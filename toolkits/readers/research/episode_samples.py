@@ -39,6 +39,9 @@ def episode_samples(
         UserError: naming the episode.
     """
     for number, episode in enumerate(episodes, start=first):
+        if not episode.steps:
+            losses.episode(episode, 0)
+            continue
         if len(episode.steps) != 1:
             raise UserError(f"{episode.where}: an episode of {len(episode.steps)} steps; give --result_dir for folders")
         step = said_step(name, episode.steps[0], episode.web, space, losses)

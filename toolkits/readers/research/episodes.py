@@ -22,6 +22,7 @@ from toolkits.readers.reading.steps import NoImageError
 
 OUTSIDE = "a point outside of its screenshot"
 NO_SCREENSHOT = "episodes of which a screenshot is not there"
+NO_TASK = "episodes without a task, or without an action"
 HOME = Restart()
 """A phone's home button."""
 _NO_KEY = "a key that browsers do not have"
@@ -74,12 +75,24 @@ class Episode:
     kind: str = ""
 
 
+class NoTaskError(UserError):
+    """An episode that says no task, or in which nothing is done."""
+
+
 def if_whole(where: str, read: Callable[[], Episode]) -> Episode:
-    """What `read` gives; without steps where a screenshot of it is not there, so that the others are read."""
+    """What `read` gives; without steps where a screenshot, the task or all actions of it are not there, so that the
+    others are read."""
     try:
         return read()
-    except NoImageError:
-        return Episode(where, "", "", (), None, {NO_SCREENSHOT: 1})
+    except NoTaskError as error:
+        return lost(str(error), NO_TASK)
+    except NoImageError as error:
+        return lost(str(error), NO_SCREENSHOT)
+
+
+def lost(where: str, kind: str) -> Episode:
+    """One of which nothing can be read."""
+    return Episode(where, "", "", (), None, {kind: 1})
 
 
 Act = Callable[[Screen], Sequence[AnyAction]]

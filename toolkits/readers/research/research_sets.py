@@ -4,7 +4,11 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from common.errors import UserError
 from data.action_spaces import NUMBERS
+from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.row_files import data_files
+from toolkits.readers.reading.splits import to_train_on
 from toolkits.readers.research.episodes import Episode
 from toolkits.readers.research.sets.agentnet import read_agentnet
 from toolkits.readers.research.sets.aguvis import read_aguvis
@@ -32,6 +36,25 @@ class ResearchSet:
     space: str = _AT_POINTS
     has_single_steps: bool = False
     """Of which a sample can be made without a trajectory."""
+    is_folders: bool = False
+    """Whose demonstrations are folders; of the others a folder stands for the files in it."""
+
+    def episodes(self, paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
+        """`read`, also of folders of files, of which those for validation and test are left out; `UserError` where one
+        holds none."""
+        files: list[Path] = []
+        for path in paths:
+            files += _to_read(path) if path.is_dir() and not self.is_folders else [path]
+        return self.read(files, image_dir)
+
+
+def _to_read(folder: Path) -> list[Path]:
+    left_out = LeftOut()
+    files = to_train_on(folder, data_files(folder), left_out)
+    if not files:
+        raise UserError(f"{folder}: no JSON, Parquet or TFRecords in this folder or below")
+    left_out.tell(folder)
+    return files
 
 
 SETS: dict[str, ResearchSet] = {
@@ -45,10 +68,10 @@ SETS: dict[str, ResearchSet] = {
     ),
     "agentnet": ResearchSet("OpenCUA's AgentNet, JSON lines", read_agentnet),
     "aitw": ResearchSet("Android in the Wild: TFRecords, or SeeClick's JSON", read_aitw),
-    "weblinx": ResearchSet("WebLINX's demonstrations, folders", read_weblinx, NUMBERS),
+    "weblinx": ResearchSet("WebLINX's demonstrations, folders", read_weblinx, NUMBERS, is_folders=True),
     "playwright_trace": ResearchSet("Playwright's traces, `trace.zip`", read_playwright_trace),
     "gui_odyssey": ResearchSet("GUI-Odyssey's `annotations/*.json`", read_gui_odyssey),
     "os_genesis": ResearchSet("OS-Genesis' mobile data, JSON lines", read_os_genesis, _ON_PHONES),
     "os_genesis_web": ResearchSet("OS-Genesis' web data, JSON lines", read_os_genesis, NUMBERS),
-    "fara": ResearchSet("Fara's folders with `web_surfer.log`, CUAVerifierBench's Parquet", read_fara),
+    "fara": ResearchSet("Fara's folders with `web_surfer.log`, CUAVerifierBench's Parquet", read_fara, is_folders=True),
 }

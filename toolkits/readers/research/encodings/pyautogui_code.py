@@ -149,6 +149,8 @@ def _hotkey(_: _Mouse, given: _Arguments) -> list[AnyAction]:
 
 
 def _ended(_: _Mouse, given: _Arguments) -> list[AnyAction]:
+    if isinstance(answer := given.names.get("answer"), str) and answer:
+        return [Answer(answer)]
     return [Answer("success" if given.text(0, "status") == "success" else "failure")]
 
 

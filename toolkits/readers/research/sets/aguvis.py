@@ -85,8 +85,12 @@ def _pairs(where: str, turns: list[Turn], names: list[str], image_dir: Path) -> 
         name = names[number if len(names) > 1 else 0]
         place = f"{where}, pair {number + 1}"
         ques = text_of(asked.get("value")).replace(IMAGE, "").strip()
-        image = image_dir / find_image(place, image_dir, name)
-        yield Episode(place, ques or "?", name, [_step(place, [answer], image)])
+        yield if_whole(place, partial(_pair, place, ques, name, answer, image_dir))
+
+
+def _pair(where: str, ques: str, name: str, answer: Turn, image_dir: Path) -> Episode:
+    image = image_dir / find_image(where, image_dir, name)
+    return Episode(where, ques or "?", name, [_step(where, [answer], image)])
 
 
 def _step(where: str, turns: list[Turn], image: Path) -> EpisodeStep:

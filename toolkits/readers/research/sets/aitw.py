@@ -29,8 +29,10 @@ from toolkits.readers.research.episodes import (
     HOME,
     Episode,
     EpisodeStep,
+    NoTaskError,
     UnsaidError,
     if_whole,
+    lost,
     number,
     point_at,
     step_of,
@@ -63,7 +65,7 @@ def _of_json(path: Path, image_dir: Path) -> Iterator[Episode]:
 def _json_episode(where: str, episode: Any, image_dir: Path) -> Episode:
     listed = objects_in(where, episode)
     if not listed:
-        raise UserError(f"{where}: no steps")
+        return lost(where, "episodes without steps")
     steps = [_json_step(f"{where}, step {count}", step, image_dir) for count, step in enumerate(listed, start=1)]
     return _episode(where, text_field(where, listed[0], "goal"), steps)
 
@@ -88,7 +90,7 @@ def _of_records(path: Path) -> Iterator[Episode]:
                 raise UserError(f"{where}: has no episode_id")
             read.append(_step(where, features))  # raw screenshots are large, so one at a time
             begin, goal = begin or where, goal or "".join(texts(where, dict(features), "goal_info"))
-        yield _episode(begin, goal, read)
+        yield if_whole(begin, partial(_episode, begin, goal, read))
 
 
 def _step(where: str, features: Mapping[str, Feature]) -> EpisodeStep:
@@ -141,6 +143,6 @@ def _actions(screen: Screen, kind: Any, touch: Any, lift: Any, typed: Any) -> li
 
 def _episode(where: str, goal: str, steps: list[EpisodeStep]) -> Episode:
     if not goal:
-        raise UserError(f"{where}: says no goal")
+        raise NoTaskError(f"{where}: says no goal")
     ends = [action.content for action in steps[-1].actions if isinstance(action, Answer)]
     return Episode(where, goal, "android", steps, ends[-1] == "success" if ends else None)

@@ -16,7 +16,7 @@ from common.files import parse_json
 from data.actions.action import GoBack, Wait
 from data.actions.point_action import AnyAction, ClickAt, Press, Write
 from data.actions.screen import PX, Point, Screen
-from toolkits.readers.reading.steps import find_image, objects_in
+from toolkits.readers.reading.steps import NoImageError, find_image, objects_in
 from toolkits.readers.reading.stream import stream_objects
 from toolkits.readers.research.encodings.android_trees import AndroidPage, page_of
 from toolkits.readers.research.encodings.tfrecord import read_examples, texts
@@ -24,6 +24,7 @@ from toolkits.readers.research.episodes import (
     HOME,
     Episode,
     EpisodeStep,
+    NoTaskError,
     UnsaidError,
     if_whole,
     long_press,
@@ -53,7 +54,7 @@ def read_android_control(paths: Sequence[Path], image_dir: Path) -> Iterator[Epi
             said = texts(where, features, "step_instructions")
             pages = [page_of(where, tree) for tree in features.get("accessibility_trees", [])]
             goal = "".join(texts(where, features, "goal"))
-            yield _episode(where, goal, images, actions, said, pages)
+            yield if_whole(where, partial(_episode, where, goal, images, actions, said, pages))
 
 
 def _of_json(where: str, episode: Mapping[str, Any], image_dir: Path) -> Episode:
@@ -82,8 +83,10 @@ def _episode(
     said: Sequence[str],
     pages: Sequence[AndroidPage],
 ) -> Episode:
-    if not isinstance(goal, str) or not goal or len(images) < len(actions):
-        raise UserError(f"{where}: a goal, and a screenshot before each action, are not all there")
+    if not isinstance(goal, str) or not goal:
+        raise NoTaskError(f"{where}: says no goal")
+    if len(images) < len(actions):
+        raise NoImageError(f"{where}: a screenshot before each action is not there")
     steps = []
     for number, action in enumerate(actions):
         page = pages[number] if number < len(pages) else AndroidPage()

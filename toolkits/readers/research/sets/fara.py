@@ -28,6 +28,7 @@ from toolkits.readers.reading.steps import NoImageError, text_of
 from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
+    NoTaskError,
     UnsaidError,
     if_whole,
     number,
@@ -114,7 +115,7 @@ def _episode(
 ) -> Episode:
     events = list(_events(where, log))
     if not ques or not events:
-        raise UserError(f"{where}: holds no task, or no action in its {_LOG}")
+        raise NoTaskError(f"{where}: holds no task, or no action in its {_LOG}")
     steps = []
     for place, event in enumerate(events):
         at = f"{where}, step {place + 1}"

@@ -6,7 +6,7 @@
     uground      rows or records of `image`, `conversations`: what is asked, and "(x, y)" or a box in thousandths
                  (osunlp/UGround-V1-Data and -Data-Box on Hugging Face)
 
-The click is at the center of a box. The box is element 2 of a tree that knows no more.
+Fractions up to 1 are shares. The click is at the center of a box. The box is element 2 of a tree that knows no more.
 """
 
 import ast
@@ -22,9 +22,18 @@ from data.actions.point_action import ClickAt
 from data.actions.screen import REL1, REL1000, Scale
 from data.conversation import IMAGE
 from toolkits.readers.reading.references import image_behind
-from toolkits.readers.reading.steps import find_image, objects_in, text_of
+from toolkits.readers.reading.steps import NoImageError, find_image, objects_in, text_of
 from toolkits.readers.reading.stream import stream_objects
-from toolkits.readers.research.episodes import Episode, box_center, number, only_box, point_at, step_of
+from toolkits.readers.research.episodes import (
+    NO_SCREENSHOT,
+    Episode,
+    box_center,
+    lost,
+    number,
+    only_box,
+    point_at,
+    step_of,
+)
 
 _ASKED = re.compile(r".*Description:\s*(.+?)\s*(?:Answer:\s*)?", re.DOTALL)
 _NUMBERS = re.compile(r"[\[(]\s*-?[\d.]+(?:\s*,\s*-?[\d.]+){1,3}\s*[\])]")
@@ -38,7 +47,11 @@ def read_os_atlas(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
     """
     for where, record, name in _records(paths):
         elements = record.get("elements", [record])
-        image = image_dir / find_image(where, image_dir, name)
+        try:
+            image = image_dir / find_image(where, image_dir, name)
+        except NoImageError as error:
+            yield lost(str(error), NO_SCREENSHOT)
+            continue
         for place, element in enumerate(objects_in(f"{where}: elements", elements), start=1):
             where_element, kind = f"{where}, element {place}", text_of(element.get("data_type"))
             episode = pointing(where_element, name, image, asked_of(element), REL1, element.get("bbox"))
@@ -54,7 +67,11 @@ def read_uground(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
         except ValueError:
             raise UserError(f"{where}: its conversations are no JSON") from None
         turns = objects_in(f"{where}: conversations", turns)
-        image = image_behind(where, row.get("image"), [image_dir])
+        try:
+            image = image_behind(where, row.get("image"), [image_dir])
+        except NoImageError as error:
+            yield lost(str(error), NO_SCREENSHOT)
+            continue
         for place, (asked, said) in enumerate(zip(turns[::2], turns[1::2], strict=False), start=1):
             ques = text_of(asked.get("value")).replace(IMAGE, "").strip()
             found = _ASKED.fullmatch(ques)
@@ -62,8 +79,10 @@ def read_uground(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
             if not numbers:
                 raise UserError(f"{where}, pair {place}: its answer is neither a point nor a box")
             name = str(image) if isinstance(image, Path) else where
-            box = ast.literal_eval(numbers[0])
-            yield pointing(f"{where}, pair {place}", name, image, found[1] if found else ques, REL1000, list(box))
+            box = list(ast.literal_eval(numbers[0]))
+            are_shares = any(isinstance(side, float) for side in box) and max(box) <= 1
+            ques = found[1] if found else ques
+            yield pointing(f"{where}, pair {place}", name, image, ques, REL1 if are_shares else REL1000, box)
 
 
 def _records(paths: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -106,7 +125,7 @@ def pointing(where: str, name: str, image: Path | bytes, ques: str, scale: Scale
     """The episode of a click at a point, or at the center of [left, top, right, bottom]."""
     found = sides_of(where, box, 2, 4)
     if not ques:
-        raise UserError(f"{where}: nothing is asked")
+        return lost(where, "elements that nothing describes")
     at: Callable[..., Any] = point_at if len(found) == 2 else lambda scale, screen, *box: box_center(scale, screen, box)
     box = only_box(where, image, scale, found if len(found) == 4 else None)
     step = step_of(where, image, lambda screen: [ClickAt(at(scale, screen, *found))], scale=scale, **box)

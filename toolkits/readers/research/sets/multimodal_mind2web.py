@@ -8,6 +8,7 @@ The candidates, positive and negative, become the numbered elements; their names
 import collections
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from common.errors import UserError
 from common.files import parse_json
 from data.actions.point_action import AnyAction, ClickAt, HoverAt, Press, Write
 from data.actions.screen import PX, Screen
-from toolkits.readers.reading.steps import text_field, text_of
+from toolkits.readers.reading.steps import NoImageError, text_field, text_of
 from toolkits.readers.research.encodings.html_elements import elements_of, tree_of
-from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, number, point_at, step_of
+from toolkits.readers.research.episodes import Episode, EpisodeStep, UnsaidError, if_whole, number, point_at, step_of
 
 _COLUMNS = (
     *("annotation_id", "website", "confirmed_task", "screenshot", "cleaned_html", "operation"),
@@ -44,7 +45,7 @@ def read_multimodal_mind2web(paths: Sequence[Path], image_dir: Path) -> Iterator
             begun[name].append((_index(where, row), where, row))
             left[name] -= 1
             if not left[name]:
-                yield _episode(begun.pop(name))
+                yield if_whole(where, partial(_episode, begun.pop(name)))
 
 
 def _index(where: str, row: Row) -> int:
@@ -67,6 +68,8 @@ def _episode(rows: list[tuple[int, str, Row]]) -> Episode:
 def _step(where: str, row: Row, index: int) -> EpisodeStep:
     image, said = row["screenshot"], _listed(where, row, "action_reprs")
     content = image.get("bytes") if isinstance(image, dict) else image
+    if image is None:  # so it is in some rows
+        raise NoImageError(f"{where}: its screenshot is null")
     if not isinstance(content, bytes):
         raise UserError(f"{where}: its screenshot holds no bytes")
     wanted = [_candidate(where, one) for one in _listed(where, row, "pos_candidates")]

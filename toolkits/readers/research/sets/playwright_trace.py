@@ -18,11 +18,12 @@ from common.safe_pickle import ZIP_DAMAGE
 from data.actions.action import GoBack
 from data.actions.point_action import AnyAction, Button, ClickAt, GoTo, HoverAt, ScrollAt, Write
 from data.actions.screen import Point, Scale, Screen
-from toolkits.readers.reading.steps import objects_in, text_of
+from toolkits.readers.reading.steps import NoImageError, objects_in, text_of
 from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
     UnsaidError,
+    if_whole,
     number,
     point_at,
     pressed,
@@ -51,7 +52,7 @@ def read_playwright_trace(paths: Sequence[Path], image_dir: Path) -> Iterator[Ep
     for path in paths:
         try:
             with zipfile.ZipFile(path) as archive:
-                yield _Trace(path, archive).episode()
+                yield if_whole(str(path), _Trace(path, archive).episode)
         except FileNotFoundError:
             raise UserError(f"{path}: no such file") from None
         except UserError:
@@ -92,7 +93,7 @@ class _Trace:
         if not before and call["method"] == "goto" and _params(call).get("url") == first:
             return None  # where the task begins
         if not self._frames:
-            raise UserError(f"{self.path}: holds no frames; record it with screenshots=True")
+            raise NoImageError(f"{self.path}: holds no frames; record it with screenshots=True")
         frame = self._frames[max(0, before - 1)]
         size = size_told(frame.get("width"), frame.get("height"))
         if size is None:
@@ -153,7 +154,7 @@ class _Trace:
     def _resource(self, where: str, frame: Mapping[str, Any]) -> bytes:
         name = f"resources/{text_of(frame.get('sha1'))}"
         if name not in self._members:
-            raise UserError(f"{where}: its frame {json.dumps(name)[:100]} is not in the zip")
+            raise NoImageError(f"{where}: its frame {json.dumps(name)[:100]} is not in the zip")
         return self._read(name)
 
     def _read(self, name: str) -> bytes:

@@ -21,7 +21,7 @@ from data.actions.screen import PX, REL1, Scale
 from toolkits.readers.reading.references import image_behind
 from toolkits.readers.reading.steps import find_image, text_of
 from toolkits.readers.reading.stream import stream_objects
-from toolkits.readers.research.episodes import Episode
+from toolkits.readers.research.episodes import Episode, size_told
 from toolkits.readers.research.sets.grounding import asked_of, pointing, sides_of
 
 _PLATFORMS = ("mobile", "desktop", "web")
@@ -67,7 +67,9 @@ def _box(where: str, record: Mapping[str, Any]) -> tuple[Scale, list[float]]:
     """What its numbers count, and [left, top, right, bottom]."""
     sides = sides_of(where, record.get("bbox"), 4)
     if "ui_type" in record or "img_size" in record:
-        return PX, sides
+        told = record.get("img_size")
+        size = size_told(*told) if isinstance(told, list) and len(told) == 2 else None
+        return Scale("px", lambda _: size) if size else PX, sides  # the image may be a smaller copy
     if all(side <= 1 for side in sides):
         return REL1, sides
     left, top, width, height = sides

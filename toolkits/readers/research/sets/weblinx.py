@@ -17,12 +17,14 @@ from common.files import read_json, read_object
 from data.actions.action import Answer
 from data.actions.point_action import AnyAction, ClickAt, CloseTab, GoTo, HoverAt, OpenTab, ScrollAt, Write
 from data.actions.screen import Point, Scale, Screen
-from toolkits.readers.reading.steps import find_image, objects_in, text_of
+from toolkits.readers.reading.steps import NoImageError, find_image, objects_in, text_of
 from toolkits.readers.research.encodings.html_elements import elements_of, tree_of
 from toolkits.readers.research.episodes import (
     Episode,
     EpisodeStep,
+    NoTaskError,
     UnsaidError,
+    if_whole,
     number,
     point_at,
     screen_of,
@@ -36,14 +38,16 @@ Turn = Mapping[str, Any]
 
 
 def read_weblinx(paths: Sequence[Path], image_dir: Path) -> Iterator[Episode]:
-    """An episode for every folder, or file `replay.json` in one.
+    """An episode for every folder, or file `replay.json` in one, also of a folder of such folders.
 
     Raises:
         UserError: naming file and turn.
     """
     for path in paths:
         folder = path.parent if path.name == "replay.json" else path
-        yield _Demonstration(folder).episode()
+        found = sorted(one.parent for one in folder.glob("*/replay.json"))
+        for one in [folder] if (folder / "replay.json").exists() or not found else found:
+            yield if_whole(str(one), lambda one=one: _Demonstration(one).episode())
 
 
 class _Demonstration:
@@ -51,12 +55,13 @@ class _Demonstration:
         self.folder, self.where = folder, folder / "replay.json"
         self.turns = objects_in(f"{self.where}: data", read_object(self.where).get("data"))
         self._scrolled, self._url = (0.0, 0.0), ""  # how far, of which page
+        self._lost = collections.Counter[str]()
 
     def episode(self) -> Episode:
         asked: list[str] = []
         told: list[str] = []
         steps: list[EpisodeStep] = []
-        last, lost = "", collections.Counter[str]()
+        last, lost = "", self._lost
         for count, turn in enumerate(self.turns, start=1):
             where, said = f"{self.where}: turn {count}", text_of(turn.get("utterance")).strip()
             if turn.get("type") == "chat" and turn.get("speaker") == "navigator":
@@ -75,7 +80,7 @@ class _Demonstration:
             steps.append(dataclasses.replace(end, feedback="\n".join(told)))
         first = next((step.url for step in steps if step.url), "") or "unknown"
         if not any(asked):
-            raise UserError(f"{self.where}: nobody asks for anything")
+            raise NoTaskError(f"{self.where}: nobody asks for anything")
         return Episode(str(self.where), "\n".join(filter(None, asked)), first, steps, lost=lost)
 
     def _step(self, where: str, turn: Turn, told: str) -> EpisodeStep:
@@ -86,7 +91,7 @@ class _Demonstration:
         size = size_told(metadata.get("viewportWidth"), metadata.get("viewportHeight")) or screen.screenshot
         scale = Scale("px_css", lambda _: size)
         page = text_of(state.get("page"))
-        html = self._file(where, "pages", page).read_text(encoding="utf-8", errors="replace") if page else ""
+        html = self._html(where, page)
         target = text_of(_object(element, "attributes").get(_KEY))
         boxes = self._boxes(page, size)
         elements = [one for one in elements_of(html, list(boxes), _KEY) if one.role in _USABLE or one.node == target]
@@ -109,6 +114,14 @@ class _Demonstration:
 
     def _file(self, where: str, kind: str, name: Any) -> Path:
         return self.folder / kind / find_image(where, self.folder / kind, text_of(name))
+
+    def _html(self, where: str, page: str) -> str:
+        """Who fetches the screenshots alone has none."""
+        try:
+            return self._file(where, "pages", page).read_text(encoding="utf-8", errors="replace") if page else ""
+        except NoImageError:
+            self._lost["pages that are not there"] += 1
+            return ""
 
     def _boxes(self, page: str, size: Sequence[int]) -> dict[str, list[float]]:
         """Of what the viewport shows, by id: [x, y, width, height] in its pixels."""
@@ -133,6 +146,8 @@ class _Demonstration:
             self._scrolled, self._url = (0.0, 0.0), url
 
         def in_box() -> Point:
+            if not _object(given, "element"):
+                raise UnsaidError(f"{kind} at a place that is not told")
             box = _object(_object(given, "element"), "bbox")
             sides = (number(box["x"]) + number(box["width"]) / 2, number(box["y"]) + number(box["height"]) / 2)
             return point_at(scale, screen, *sides)
