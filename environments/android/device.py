@@ -23,9 +23,10 @@ DUMP_TIMEOUT_S = 30.0
 _KEYS_AT_ONCE = 100  # a shell takes a line of some thousand characters, and a device some milliseconds for a key
 STATE = "content://org.elcano.state"
 HELD, TAKEN = "held", "1taken"
-LOCK = f"exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo {HELD} && cat || echo $?taken"
+LOCK = f"exec 8>/data/local/tmp/elcano.lock; flock -n 9 9>&8 && echo {HELD} && cat || echo $?taken"
 """Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us. The exit code is 1
-where another has the lock, and 127 where there is no `flock`."""
+where another has the lock, and 127 where there is no `flock`. Android's shell, mksh, keeps what `exec` opened to itself:
+`flock` is given it by another number."""
 
 
 class AndroidDevice:

@@ -264,12 +264,13 @@ class Session:
         return 0 if found else 1
 
     async def _exec(self, arguments: Sequence[str], streams: Streams) -> None:
-        self._opened |= dict(zip(arguments[::2], arguments[1::2], strict=False))
+        for number, name in zip(arguments[::2], arguments[1::2], strict=False):
+            self._opened[number] = self._opened.get(name[1:], "") if name.startswith("&") else name
 
     async def _flock(self, arguments: Sequence[str], streams: Streams) -> int:
-        """Of a file that `exec 9>name` opened, without waiting."""
+        """Of a file that is open by this number, without waiting."""
         name = self._opened.get(arguments[-1] if arguments else "")
-        if name is None or "-n" not in arguments:
+        if not name or "-n" not in arguments:
             raise CommandError("flock: give -n and the number of an open file")
         if name in self._device.locks:
             return 1

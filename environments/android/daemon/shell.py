@@ -53,7 +53,7 @@ class _Command:
     words: list[str] = dataclasses.field(default_factory=list)
     """With their quotes."""
     redirects: list[tuple[int, str]] = dataclasses.field(default_factory=list)
-    """(number of the stream, where it goes)."""
+    """(number of the stream, where it goes: a file, or `&` and the number of a stream)."""
 
 
 async def run_line(line: str, run: Run, keep: Keep, streams: Streams) -> int:
@@ -72,9 +72,9 @@ async def run_line(line: str, run: Run, keep: Keep, streams: Streams) -> int:
         given = piped if command.join == "|" else None
         if words[0] == "exit":
             return int(words[1]) & 255 if len(words) > 1 and words[1].isdigit() else code
-        redirects = command.redirects
-        if words[0] == "exec":  # opens files for the commands that follow, as for flock
-            words, redirects = [*words, *(str(part) for redirect in redirects for part in redirect)], []
+        redirects = [redirect for redirect in command.redirects if redirect[0] <= 2]
+        if opens := [str(part) for redirect in command.redirects if redirect[0] > 2 for part in redirect]:
+            await run(["exec", *opens], streams)  # for flock
         code, piped = await _run_one(words, redirects, given, follows, run, keep, streams)
     return code
 
@@ -92,7 +92,7 @@ async def _run_one(
     caught: dict[str, bytearray] = {}
     outs: dict[int, Write] = {1: _catch(caught, "|") if follows else streams.out, 2: streams.err}
     for number, target in redirects:
-        outs[number] = outs[int(target)] if target in ("1", "2") else _catch(caught, target)
+        outs[number] = outs[int(target[1:])] if target in ("&1", "&2") else _catch(caught, target)
     left = [given or b""]
 
     async def read() -> bytes:
@@ -134,8 +134,9 @@ def _parse(line: str) -> list[_Command]:
         token = tokens[index]
         if token in _REDIRECTS and index + 1 < len(tokens) and not set(tokens[index + 1]) <= _SIGNS:
             words = commands[-1].words
-            number = int(words.pop()) if words and words[-1] in ("1", "2", "9") else 1
-            commands[-1].redirects.append((number, _expanded(tokens[index + 1])))
+            number = int(words.pop()) if words and words[-1] in ("1", "2", "8", "9") else 1
+            target = _expanded(tokens[index + 1])
+            commands[-1].redirects.append((number, f"&{target}" if token == ">&" else target))
             index += 1
         elif token in _JOINS:
             if not commands[-1].words and token != "\n":

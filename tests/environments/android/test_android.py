@@ -5,6 +5,7 @@ import base64
 import contextlib
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -265,12 +266,14 @@ def test_without_a_server_of_adb_none_is_started(dead_port: int) -> None:
     assert not {process.pid for process in psutil.process_iter() if process.name() == "adb"} - before
 
 
-def test_a_lock_says_whether_another_has_it_or_there_is_none(tmp_path: Path) -> None:
-    """In a real shell: where another run has the device, and where the device has no `flock`."""
+@pytest.mark.parametrize("shell", ["sh", "mksh"])
+def test_a_lock_says_whether_another_has_it_or_there_is_none(shell: str, tmp_path: Path) -> None:
+    """In real shells, Android's among them: where another run has the device, and where the device has no `flock`."""
+    program = shutil.which(shell) or pytest.skip(f"needs {shell}")
     line = LOCK.replace("/data/local/tmp", str(tmp_path))
 
     def said(**environment: str) -> list[str]:
-        done = subprocess.run(["/bin/sh", "-c", line], input=b"", capture_output=True, env=environment)
+        done = subprocess.run([program, "-c", line], input=b"", capture_output=True, env=environment)
         return done.stdout.decode().split()
 
     assert said(PATH=os.environ["PATH"])[0] == HELD
