@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from environments.android.daemon.phone import apps_of
 from environments.android.daemon.shell import FAULTS, CommandError, Streams
-from environments.android.device import STATE
+from environments.android.device import STATE, has_keys
 from environments.android.hierarchy import write_hierarchy
 from environments.touch.screen import Key, TouchScreen
 
@@ -121,7 +121,7 @@ class Session:
                 left, top, right, bottom = self._numbers(x1, y1, x2, y2)
                 await self._screen.swipe(left, top, right, bottom, ms)
             case ["text", text]:
-                if not text.isascii():
+                if not has_keys(text):
                     raise CommandError("java.lang.NullPointerException: no key event types this", 255)
                 await self._screen.type(text.replace("%s", " "))
             case ["keyevent", *names] if names:

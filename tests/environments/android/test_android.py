@@ -21,7 +21,7 @@ from data.task import Task
 from environments.android import devices as devices_module
 from environments.android.adb import Adb, Output
 from environments.android.config import DeviceConfig
-from environments.android.device import HELD, LOCK, TAKEN, AndroidDevice
+from environments.android.device import HELD, LOCK, TAKEN, AndroidDevice, has_keys
 from environments.android.devices import Devices, opened_devices
 from environments.android.hosts import Attached
 from environments.faults import DeviceError, PageError
@@ -66,7 +66,7 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
                 Restart(),
                 Press(("Enter",)),
                 GoTo("app:Clock"),
-                GoTo("example.org"),
+                GoTo("example.org/Error"),
                 Answer("done"),
             ):
                 await environment.act(action)
@@ -107,7 +107,7 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
         ("key", "home"),
         ("key", "enter"),
         ("start", "org.elcano.clock"),
-        ("view", "https://example.org"),
+        ("view", "https://example.org/Error"),
     ]
 
 
@@ -137,22 +137,49 @@ def test_a_screen_that_cannot_be_read(adb_server: str) -> None:
             raise PageError("it moves")
 
         async def screenshot(self) -> bytes:
-            return (await super().screenshot())[: None if not self.text else 20]
+            whole = await super().screenshot()
+            return b"[Warning] Two displays\n" + (whole[: len(whole) // 2] if self.text else whole) + b"\nbye"
 
     screen = Unreadable()
 
     async def go(address: str) -> None:
         async with opened(DeviceConfig((address,), adb_server)) as take, await begun(take) as environment:
-            await environment.observe()
+            seen = await environment.observe()
+            assert base64.b64decode(seen.screenshot_base64).endswith(b"IEND\xaeB`\x82")
             with pytest.raises(ActionError) as refused:
                 await environment.act(Write("new", Point(9, 9), replace=True))
             assert "not typed" in refused.value.reason and screen.text == ""
             await environment.act(Write("new"))
-            with pytest.raises(DeviceError, match="no PNG"):
+            with pytest.raises(DeviceError, match="no whole PNG"):
                 await environment.observe()
 
     with phone(screen) as address:
         asyncio.run(go(address))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-d --help", "it's \"q\" $HOME `id` \\ ; & | <>", "100% sure: %s %%s", "😀\r\nGrüße", "bell\x07", "y " * 40_000],
+)
+def test_any_text_arrives(text: str, adb_server: str) -> None:
+    """Whatever a model wants to type: it is no fault of the device."""
+    screen = RecordingScreen()
+
+    async def go(address: str) -> None:
+        async with opened(DeviceConfig((address,), adb_server)) as take, await begun(take) as environment:
+            await environment.observe()
+            screen.done.clear()
+            await environment.act(Write(text))
+
+    with phone(screen) as address:
+        asyncio.run(go(address))
+    assert "".join(what[1] if what[0] == "type" else "\n" for what in screen.done) == text.replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(("text", "has_them"), [("a b%\t\n~", True), ("bell\x07", False), ("é", False), ("\x7f", False)])
+def test_characters_that_no_key_types(text: str, has_them: bool) -> None:
+    """`input text` of a device fails on them."""
+    assert has_keys(text) is has_them
 
 
 def test_a_long_text_is_erased_in_pieces_that_a_shell_takes() -> None:
