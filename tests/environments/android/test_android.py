@@ -24,6 +24,8 @@ from environments.android.config import DeviceConfig
 from environments.android.device import HELD, LOCK, TAKEN, AndroidDevice, has_keys
 from environments.android.devices import Devices, opened_devices
 from environments.android.hosts import Attached
+from environments.android.server import VARIABLES
+from environments.android.server import adb_server as opened_server
 from environments.faults import DeviceError, PageError
 from environments.touch.screen import Element
 from tests.conftest import ROOT
@@ -279,6 +281,25 @@ def test_a_run_without_any_device_left_says_so(
         asyncio.run(opened_devices(config, 1).__aenter__())
     with pytest.raises(UserError, match="attach one"):
         asyncio.run(opened_devices(DeviceConfig(adb_server=adb_server), 1).__aenter__())
+
+
+def test_the_server_is_the_one_that_the_program_adb_asks(adb_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def used() -> str:
+        async with opened_server() as (host, port):
+            return f"{host}:{port}"
+
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    socket, _, port = VARIABLES
+    for name, value in ((socket, f"tcp:{adb_server}"), (port, adb_server.rpartition(":")[2])):
+        monkeypatch.setenv(name, value)
+        assert asyncio.run(used()) == adb_server
+        monkeypatch.delenv(name)
+    for name, value in ((socket, "localfilesystem:/x"), (port, "abc")):
+        monkeypatch.setenv(name, value)
+        with pytest.raises(UserError, match=value):
+            asyncio.run(used())
+        monkeypatch.delenv(name)
 
 
 def test_without_a_server_of_adb_none_is_started(dead_port: int) -> None:
