@@ -27,8 +27,8 @@ STATE = "content://org.elcano.state"
 HELD, TAKEN = "held", "1taken"
 LOCK = f"exec 8>/data/local/tmp/elcano.lock; flock -n 9 9>&8 && echo {HELD} && cat || echo $?taken"
 """Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us. The exit code is 1
-where another has the lock, and 127 where there is no `flock`. Android's shell, mksh, keeps what `exec` opened to itself:
-`flock` is given it by another number."""
+where another has the lock, and 127 where there is no `flock`. Android's shell, mksh, keeps what `exec` opened to
+itself: `flock` is given it by another number."""
 
 
 class AndroidDevice:

@@ -15,8 +15,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -80,6 +82,15 @@ class Reaper:
         with contextlib.suppress(BrokenPipeError):  # its successor is told by `_start`
             self._process.stdin.write(f"{word} {profile}\n".encode())
             self._process.stdin.flush()
+
+
+@contextlib.contextmanager
+def scratch(prefix: str) -> Iterator[Path]:
+    """A temporary folder until the block ends, or this process, however it does."""
+    with contextlib.closing(Reaper()) as reaper:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        reaper.watch(folder)
+        yield folder
 
 
 def reap(profile: Path) -> None:

@@ -161,7 +161,7 @@ def test_a_screen_that_cannot_be_read(adb_server: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["-d --help", "it's \"q\" $HOME `id` \\ ; & | <>", "100% sure: %s %%s", "😀\r\nGrüße", "bell\x07", "y " * 40_000],
+    ["-d --help", 'it\'s "q" $HOME `id` \\ ; & | <>', "100% sure: %s %%s", "😀\r\nGrüße", "bell\x07", "y " * 40_000],
 )
 def test_any_text_arrives(text: str, adb_server: str) -> None:
     """Whatever a model wants to type: it is no fault of the device."""
@@ -178,7 +178,9 @@ def test_any_text_arrives(text: str, adb_server: str) -> None:
     assert "".join(what[1] if what[0] == "type" else "\n" for what in screen.done) == text.replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize(("text", "has_them"), [("a b%\t\n~", True), ("bell\x07", False), ("é", False), ("\x7f", False)])
+@pytest.mark.parametrize(
+    ("text", "has_them"), [("a b%\t\n~", True), ("bell\x07", False), ("é", False), ("\x7f", False)]
+)
 def test_characters_that_no_key_types(text: str, has_them: bool) -> None:
     """`input text` of a device fails on them."""
     assert has_keys(text) is has_them

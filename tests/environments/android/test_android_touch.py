@@ -108,10 +108,13 @@ def _is_first(process: psutil.Process) -> bool:
     return not any(word.startswith("--type=") for word in process.cmdline())
 
 
-def test_nothing_outlives_a_daemon_that_is_killed() -> None:
+def test_nothing_outlives_a_daemon_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with printing("-m", "environments.android.daemon", "--port", "0") as (daemon, said):
         assert "a phone on" in said
         left = psutil.Process(daemon.pid).children(recursive=True)
         assert any("chrom" in process.name() for process in left)
+        assert {path.name.rpartition("-")[0] for path in tmp_path.glob("elcano-*")} >= {"elcano-phones"}
         daemon.kill()
         wait(lambda: not any(process.is_running() and process.status() != "zombie" for process in left))
+        wait(lambda: not list(tmp_path.glob("elcano-*")))
