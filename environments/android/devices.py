@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import UserError
+from common.reaper import Reaper
 from environments.android.adb import Adb
 from environments.android.config import DeviceConfig
 from environments.android.console_ports import MOST_EMULATORS, console_ports
@@ -15,7 +16,6 @@ from environments.android.device import AndroidDevice
 from environments.android.emulator import Emulator, emulator_program
 from environments.android.hosts import Attached, Host, Started
 from environments.android.server import adb_server
-from environments.browser.chromium.reaper import Reaper
 from environments.faults import DeviceError
 
 MAX_FAULTS = 3  # of one device in a row, without an episode in between

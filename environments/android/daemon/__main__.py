@@ -22,11 +22,11 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.options.limits import Checked, at_least, between
 from common.processes import served
+from common.reaper import scratch
 from data.task import SITES, SITES_PORT
 from environments.android.daemon.daemon import daemon
 from environments.android.daemon.keys import read_keys
 from environments.android.daemon.touch_phone import TouchPhone
-from environments.browser.chromium.reaper import scratch
 from environments.browser.config import BrowserConfig
 from environments.browser.gate.gate import Gate
 from environments.touch.address import HOST

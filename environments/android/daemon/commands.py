@@ -56,7 +56,6 @@ class Session:
     def __init__(self, device: Device):
         self._device, self._screen = device, device.screen
         self._apps = apps_of(device.screen)
-        self._opened: dict[str, str] = {}  # number of an open file to its name
         self._held: set[str] = set()
 
     def close(self) -> None:
@@ -85,7 +84,7 @@ class Session:
             "content": self._content,
             "dumpsys": self._dumpsys,
             "echo": self._echo,
-            "exec": self._exec,
+            "exec": self._true,  # the shell itself keeps what it opens
             "flock": self._flock,
             "getprop": self._getprop,
             "grep": self._grep,
@@ -263,13 +262,9 @@ class Session:
             await streams.out(b"".join(lines))
         return 0 if found else 1
 
-    async def _exec(self, arguments: Sequence[str], streams: Streams) -> None:
-        for number, name in zip(arguments[::2], arguments[1::2], strict=False):
-            self._opened[number] = self._opened.get(name[1:], "") if name.startswith("&") else name
-
     async def _flock(self, arguments: Sequence[str], streams: Streams) -> int:
         """Of a file that is open by this number, without waiting."""
-        name = self._opened.get(arguments[-1] if arguments else "")
+        name = streams.files.get(arguments[-1] if arguments else "")
         if not name or "-n" not in arguments:
             raise CommandError("flock: give -n and the number of an open file")
         if name in self._device.locks:

@@ -6,7 +6,7 @@ What a line says runs in this process, by `commands.py`. Nothing of this machine
 import dataclasses
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from environments.browser.chromium.cdp import RefusedError
 from environments.faults import BrowserError, DeviceError, PageError
@@ -25,11 +25,12 @@ _REDIRECTS = (">", ">>", ">&")
 
 @dataclasses.dataclass(frozen=True)
 class Streams:
-    """Of a command. `read` gives what comes next, empty at the end."""
+    """Of a command. `read` gives what comes next, empty at the end. `files`: names of others, by number."""
 
     read: Callable[[], Awaitable[bytes]]
     out: Write
     err: Write
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class CommandError(Exception):
@@ -57,8 +58,12 @@ class _Command:
 
 
 async def run_line(line: str, run: Run, keep: Keep, streams: Streams) -> int:
-    """Everything that a command line says; gives the exit code of the last command."""
+    """Everything that a command line says; gives the exit code of the last command.
+
+    As in Android's shell, mksh, a command sees what it is given itself, and nothing that `exec` opened.
+    """
     code, piped = 0, b""
+    opened: dict[str, str] = {}
     try:
         commands = _parse(line)
     except ValueError as error:
@@ -73,9 +78,15 @@ async def run_line(line: str, run: Run, keep: Keep, streams: Streams) -> int:
         if words[0] == "exit":
             return int(words[1]) & 255 if len(words) > 1 and words[1].isdigit() else code
         redirects = [redirect for redirect in command.redirects if redirect[0] <= 2]
-        if opens := [str(part) for redirect in command.redirects if redirect[0] > 2 for part in redirect]:
-            await run(["exec", *opens], streams)  # for flock
-        code, piped = await _run_one(words, redirects, given, follows, run, keep, streams)
+        files = {
+            str(number): opened.get(target[1:], "") if target.startswith("&") else target
+            for number, target in command.redirects
+            if number > 2
+        }
+        if words[0] == "exec":
+            opened |= files
+        to = dataclasses.replace(streams, files=files)
+        code, piped = await _run_one(words, redirects, given, follows, run, keep, to)
     return code
 
 
@@ -99,7 +110,7 @@ async def _run_one(
         return left.pop() if left else b""
 
     try:
-        code = await run(words, Streams(streams.read if given is None else read, outs[1], outs[2]))
+        code = await run(words, Streams(streams.read if given is None else read, outs[1], outs[2], streams.files))
     except CommandError as error:
         await outs[2](f"{error}\n".encode())
         code = error.code
