@@ -12,7 +12,7 @@ from pathlib import Path
 from common.errors import UserError
 from common.processes import die_with_parent, hold
 
-PORT = "5037"  # where servers are by default
+PORT = 5037  # where servers are by default
 VARIABLES = ("ADB_SERVER_SOCKET", "ANDROID_ADB_SERVER_ADDRESS", "ANDROID_ADB_SERVER_PORT")
 START_S = 60.0
 INSTALL = "pip install 'elcano[android]'"
@@ -52,7 +52,7 @@ async def adb_server(address: str = "", home: Path | None = None) -> AsyncIterat
     Raises:
         UserError: none answers there, or ours does not start.
     """
-    usual_address, usual_port = _usual() if home is None else ("", 0)
+    usual_address, usual_port = _usual() if home is None and not address else ("", 0)
     address = address or usual_address
     host, _, port = address.rpartition(":")
     if address:
@@ -76,7 +76,7 @@ async def adb_server(address: str = "", home: Path | None = None) -> AsyncIterat
 def _usual() -> tuple[str, int]:
     """Which server the program adb asks: (HOST:PORT where its variables name one, "" elsewhere; its port here)."""
     socket, host, port = (os.environ.get(name, "") for name in VARIABLES)
-    port = port or PORT
+    port = port or str(PORT)
     if not port.isdecimal() or not 0 < int(port) < 65536:
         raise UserError(f"{VARIABLES[2]} is no port: {port!r}")
     return socket.removeprefix("tcp:") or (f"{host}:{port}" if host else ""), int(port)
