@@ -49,7 +49,7 @@ def test_open_an_environment_load_a_policy_step(policy: LoadedPolicy) -> None:
 
 def test_nothing_is_left_of_a_program_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    code = "import environments; environments.make('sites').reset(); print('open', flush=True); input()"
+    code = "import environments; env = environments.make('sites'); env.reset(); print('open', flush=True); input()"
     program = subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

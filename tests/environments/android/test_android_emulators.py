@@ -9,7 +9,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -182,7 +181,6 @@ def test_a_console_that_refuses_is_a_fault(shim: Path, tmp_path: Path, adb_serve
     try:
         emulator.start()
         wait(lambda: shim.exists() and started(shim))
-        time.sleep(1)
         with pytest.raises(DeviceError, match="KO"):
             asyncio.run(load_snapshot(emulator.port, "missing", tmp_path / "token"))
         with pytest.raises(DeviceError, match="console"):
