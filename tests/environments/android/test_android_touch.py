@@ -30,12 +30,21 @@ SEED = 200_000
 @contextlib.contextmanager
 def printing(*command: str) -> Iterator[tuple[subprocess.Popen, str]]:
     """A process that serves, and the first line that it prints."""
-    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # also where the tests run in the background
+    )
     try:
         yield process, process.stdout.readline()
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        try:
+            process.wait(60)
+        finally:
+            process.kill()
 
 
 def test_tasks_of_each_app_are_solved_over_adb(tmp_path: Path) -> None:
