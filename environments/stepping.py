@@ -8,7 +8,6 @@ view, reward, terminated, truncated, info = env.step("Thought: ...\n\nAction: Cl
 import asyncio
 import contextlib
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from numbers import Integral
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from common.background import run_in_background
 from common.errors import UserError
+from common.reaper import scratch
 from data.action_spaces.space import ActionSpace
 from data.conversation import StepText
 from data.task import Task
@@ -162,7 +162,7 @@ class AsyncEnvironments:
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
             stack.enter_context(self.world.serve())
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elcano-downloads-")))
+            folder = stack.enter_context(scratch("elcano-downloads-"))
             try:
                 self.tasks = await self.world.tasks()
                 await self.world.restore()

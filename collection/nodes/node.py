@@ -20,8 +20,8 @@ from common.defaults import ROOT
 from common.errors import UserError
 from common.options.key_flags import ENDPOINT_KEY
 from common.processes import allow_many_descriptors, reach_own_hosts_directly
+from common.reaper import Reaper
 from data.task import Task
-from environments.browser.chromium.reaper import Reaper
 from environments.world import World
 
 KEYS = ("ELCANO_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", ENDPOINT_KEY)

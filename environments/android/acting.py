@@ -8,7 +8,7 @@ from data.action_spaces.translate import SCROLLED
 from data.actions.action import CANNOT_EXECUTE, ActionError, Answer, Click, Drag, GoBack, Restart, Scroll, Type, Wait
 from data.actions.finger import scroll_by_finger
 from data.actions.point_action import AnyAction, ClickAt, DragAt, GoTo, Press, ScrollAt, Write
-from environments.android.device import AndroidDevice
+from environments.android.device import AndroidDevice, has_keys
 from environments.elements import box_of, center_of
 from environments.environment import Observation
 from environments.faults import PageError
@@ -154,7 +154,7 @@ async def _start(device: AndroidDevice, name: str) -> None:
 
 
 async def _check_typed(device: AndroidDevice, text: str) -> None:
-    if not text.isascii() and not await device.types_anything():
+    if not has_keys(text) and not await device.types_anything():
         raise failure("This device types letters without accents, digits and signs; nothing was typed.")
 
 

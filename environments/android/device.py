@@ -14,18 +14,21 @@ from environments.android.hierarchy import read_hierarchy
 from environments.faults import DeviceError, PageError
 from environments.touch.screen import Element, Key
 
-_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
 _KEYCODES: dict[Key, str] = {"home": "KEYCODE_HOME", "back": "KEYCODE_BACK", "enter": "KEYCODE_ENTER"}
 _DUMPED = "/sdcard/elcano.xml"
 _FOCUS = re.compile(r"mCurrentFocus=Window\{\S+ \S+ ([^\s/}]+)")
 _UNICODE_KEYBOARD = "com.android.adbkeyboard"
 DUMP_TIMEOUT_S = 30.0
 _KEYS_AT_ONCE = 100  # a shell takes a line of some thousand characters, and a device some milliseconds for a key
+_TYPED_AT_ONCE = 300
+_FAILED = re.compile(r"^(?:Error|\*\*)", re.MULTILINE)  # also with exit code 0
 STATE = "content://org.elcano.state"
 HELD, TAKEN = "held", "1taken"
-LOCK = f"exec 9>/data/local/tmp/elcano.lock; flock -n 9 && echo {HELD} && cat || echo $?taken"
+LOCK = f"exec 8>/data/local/tmp/elcano.lock; flock -n 9 9>&8 && echo {HELD} && cat || echo $?taken"
 """Whoever holds the file's lock has the device; it ends with the connection, whatever becomes of us. The exit code is 1
-where another has the lock, and 127 where there is no `flock`."""
+where another has the lock, and 127 where there is no `flock`. Android's shell, mksh, keeps what `exec` opened to
+itself: `flock` is given it by another number."""
 
 
 class AndroidDevice:
@@ -43,11 +46,12 @@ class AndroidDevice:
 
     async def screenshot(self) -> bytes:
         said = await self._do("screencap", "-p")
-        start = said.find(_PNG)  # devices with several displays warn before it
-        if start < 0 or len(said) < start + 24:  # too short for its size
-            raise DeviceError(f"{self.serial}: screencap gave no PNG but {said[:80]!r}")
-        self._size = png_size(said[start:])
-        return said[start:]
+        start, end = said.find(_PNG), said.rfind(_PNG_END)  # devices with several displays warn before it
+        if start < 0 or end < start:
+            raise DeviceError(f"{self.serial}: screencap gave no whole PNG but {len(said)} bytes, {said[:80]!r}")
+        png = said[start : end + len(_PNG_END)]
+        self._size = png_size(png)
+        return png
 
     async def tap(self, x: float, y: float) -> None:
         await self._do("input", "tap", *_pixels(x, y))
@@ -57,16 +61,15 @@ class AndroidDevice:
 
     async def type(self, text: str) -> None:
         """By key events where there are some for every character; else by ADBKeyboard, see `types_anything`."""
-        for number, line in enumerate(text.split("\n")):
+        for number, line in enumerate(re.split(r"\r\n?|\n", text)):
             if number:
                 await self.key("enter")
-            if line.isascii():
-                for part in re.split(r"(?<=%)(?=s)", line):  # `%s` is how a space is said, and nothing says `%s`
-                    if part:
-                        await self._do("input", "text", part.replace(" ", "%s"))
-            else:
-                coded = base64.b64encode(line.encode()).decode()
-                await self._do("am", "broadcast", "-a", "ADB_INPUT_B64", "--es", "msg", coded)
+            for part in _pieces(line):
+                if has_keys(line):
+                    await self._do("input", "text", part.replace(" ", "%s"))
+                else:
+                    coded = base64.b64encode(part.encode()).decode()
+                    await self._do("am", "broadcast", "-a", "ADB_INPUT_B64", "--es", "msg", coded)
 
     async def key(self, key: Key) -> None:
         await self._do("input", "keyevent", _KEYCODES[key])
@@ -155,11 +158,22 @@ class AndroidDevice:
 
     async def _open(self, what: str, *words: str) -> None:
         said = await self._adb.shell(self.serial, shlex.join(words))
-        if said.code or "Error" in said.text or "aborted" in said.text:  # some say so with exit code 0
+        if said.code or _FAILED.search(said.text):
             raise PageError(f"{self.serial} cannot open {what}: {said.text[-200:]}")
 
     async def _do(self, *words: str) -> bytes:
         return await self._adb.done(self.serial, shlex.join(words))
+
+
+def has_keys(text: str) -> bool:
+    """Whether there is a key event for every character. `input text` fails on others, and types nothing."""
+    return re.fullmatch(r"[\t\r\n -~]*", text) is not None
+
+
+def _pieces(line: str) -> list[str]:
+    """What is typed at once. `%s` is how `input text` is told a space, and nothing says `%s`, which is parted."""
+    parts = re.split(r"(?<=%)(?=s)", line)
+    return [part[at : at + _TYPED_AT_ONCE] for part in parts for at in range(0, len(part), _TYPED_AT_ONCE)]
 
 
 def _pixels(*numbers: float) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.errors import UserError
+from common.reaper import Reaper
 from environments.android.adb import Adb
 from environments.android.config import DeviceConfig
 from environments.android.console_ports import MOST_EMULATORS, console_ports
@@ -15,7 +16,6 @@ from environments.android.device import AndroidDevice
 from environments.android.emulator import Emulator, emulator_program
 from environments.android.hosts import Attached, Host, Started
 from environments.android.server import adb_server
-from environments.browser.chromium.reaper import Reaper
 from environments.faults import DeviceError
 
 MAX_FAULTS = 3  # of one device in a row, without an episode in between
@@ -53,9 +53,12 @@ def _emulators(config: DeviceConfig, adb: Adb, server_port: int, num_sessions: i
 
 
 async def _attached(config: DeviceConfig, adb: Adb) -> list[Host]:
-    serials = config.devices or [serial for serial, state in (await adb.devices()).items() if state == "device"]
+    known = {} if config.devices else await adb.devices()
+    serials = config.devices or [serial for serial, state in known.items() if state == "device"]
     if not serials:
-        raise UserError("adb knows no device that can be used; attach one, or give --devices or --avd")
+        others = ", ".join(f"{serial} is {state}" for serial, state in known.items())
+        hint = "attach one, and say yes on its screen, or give --devices or --avd"
+        raise UserError(f"adb knows no device that can be used{f' ({others})' if others else ''}; {hint}")
     hosts: list[Host] = [Attached(adb, serial) for serial in dict.fromkeys(serials)]
     answers = await asyncio.gather(*(host.ready() for host in hosts), return_exceptions=True)
     if all(isinstance(answer, DeviceError) for answer in answers):  # one that answers is enough to begin with

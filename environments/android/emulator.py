@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import UserError
+from common.reaper import Reaper
 from environments.android.config import DeviceConfig
-from environments.browser.chromium.reaper import Reaper
 
 
 def emulator_command(program: str, avd: str, port: int, snapshot: str, mark: str) -> list[str]:

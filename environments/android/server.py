@@ -13,6 +13,7 @@ from common.errors import UserError
 from common.processes import die_with_parent, hold
 
 PORT = 5037  # where servers are by default
+VARIABLES = ("ADB_SERVER_SOCKET", "ANDROID_ADB_SERVER_ADDRESS", "ANDROID_ADB_SERVER_PORT")
 START_S = 60.0
 INSTALL = "pip install 'elcano[android]'"
 
@@ -44,20 +45,22 @@ async def adb_server(address: str = "", home: Path | None = None) -> AsyncIterat
     """(host, port) of a server until the block ends.
 
     Args:
-        address: HOST:PORT of one that runs, on this machine or another. Empty: the one at the default port of this
-            machine, if any, and else one of our own, at another port.
+        address: HOST:PORT of one that runs, on this machine or another. Empty: the one that the program adb would ask,
+            by its variables or at its port of this machine, if any, and else one of our own, at another port.
         home: where our own finds its key, `.android/adbkey`; None: the user's.
 
     Raises:
         UserError: none answers there, or ours does not start.
     """
+    usual_address, usual_port = _usual() if home is None and not address else ("", 0)
+    address = address or usual_address
     host, _, port = address.rpartition(":")
     if address:
         if not port.isdigit() or not await _answers(host or "127.0.0.1", int(port)):
             raise UserError(f"no server of adb answers at {address!r}; give HOST:PORT of one")
         yield host or "127.0.0.1", int(port)
-    elif home is None and await _answers("127.0.0.1", PORT):
-        yield "127.0.0.1", PORT
+    elif usual_port and await _answers("127.0.0.1", usual_port):
+        yield "127.0.0.1", usual_port
     else:
         with hold() as held:
             own_port = held.getsockname()[1]
@@ -68,6 +71,15 @@ async def adb_server(address: str = "", home: Path | None = None) -> AsyncIterat
             finally:
                 process.kill()
                 await asyncio.to_thread(process.wait)
+
+
+def _usual() -> tuple[str, int]:
+    """Which server the program adb asks: (HOST:PORT where its variables name one, "" elsewhere; its port here)."""
+    socket, host, port = (os.environ.get(name, "") for name in VARIABLES)
+    port = port or str(PORT)
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise UserError(f"{VARIABLES[2]} is no port: {port!r}")
+    return socket.removeprefix("tcp:") or (f"{host}:{port}" if host else ""), int(port)
 
 
 def _start(home: Path | None, port: int) -> subprocess.Popen[bytes]:

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from common.processes import num_cores
+from common.reaper import Reaper
 from environments.browser.chromium.capacity import default_browsers
 from environments.browser.chromium.cdp import RefusedError
 from environments.browser.chromium.launch import Browser, launch, stop
-from environments.browser.chromium.reaper import Reaper
 from environments.browser.page.context import Context
 from environments.browser.page.downloads import MAX_DOWNLOAD_MB
 from environments.browser.page.page import Page, Viewport

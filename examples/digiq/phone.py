@@ -12,15 +12,20 @@ import os
 from pathlib import Path
 
 from common.defaults import ROOT
+from common.errors import UserError
 from elcano.recipe import Recipe, load_recipe, load_value
 
 PHONE = ROOT / "examples" / "digirl" / "phone_warm_start.py"
 WARM_START = ROOT / "runs" / "phone" / "warm_start" / "IL" / "policy"
+MAKE_ONE = "elcano run examples/digirl/phone_warm_start.py --output_dir runs/phone/warm_start"
 
 
 def recipe() -> Recipe:
     """The web's recipe with the phone's tasks and actions."""
-    os.environ.setdefault("POLICY", str(WARM_START))
+    if not os.environ.get("POLICY"):
+        if not (WARM_START / "config.json").exists():
+            raise UserError(f"{WARM_START}: no policy to begin with; make one by {MAKE_ONE}, or set POLICY")
+        os.environ["POLICY"] = str(WARM_START)
     web = load_recipe(ROOT / "examples" / "digiq" / "recipe.py")
     learning = dataclasses.replace(web, name="phone-digiq", rounds=[dataclasses.replace(web.rounds[0], **_learned())])
     return load_value(PHONE, "on_phone", Recipe, web=learning)

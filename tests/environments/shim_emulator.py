@@ -20,7 +20,6 @@ async def main() -> None:
     port = int(words[words.index("-port") + 1])
     log = Path(os.environ["SHIM_LOG"])
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    _write(log, {"words": words, "pid": os.getpid(), "child": child.pid})
     screen = RecordingScreen()
 
     async def console(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,6 +32,7 @@ async def main() -> None:
         writer.close()
 
     server = await asyncio.start_server(console, "127.0.0.1", port)
+    _write(log, {"words": words, "pid": os.getpid(), "child": child.pid})  # its console can be called
     async with server, daemon(screen, port=port + 1):
         _, writer = await asyncio.open_connection("127.0.0.1", int(os.environ["ANDROID_ADB_SERVER_PORT"]))
         said = f"host:emulator:{port + 1}".encode()  # how emulators make themselves known to adb

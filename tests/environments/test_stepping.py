@@ -3,6 +3,7 @@
 import asyncio
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from common.errors import UserError
 from common.processes import listen, served
 from environments.sessions import Session, Sessions
 from tests.conftest import ROOT
+from tests.waiting import wait_until
 
 TASKS = ("Shop-price-test--000", "Forum-views-test--000")
 
@@ -43,6 +45,18 @@ def test_open_an_environment_load_a_policy_step(policy: LoadedPolicy) -> None:
         assert view.steps[1].feedback.startswith("Format ERROR") and reward == 0.0
         with pytest.raises(UserError, match="there is no task 'x'"):
             env.reset("x")
+
+
+def test_nothing_is_left_of_a_program_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    code = "import environments; env = environments.make('sites'); env.reset(); print('open', flush=True); input()"
+    program = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert program.stdout.readline() == "open\n" and list(tmp_path.glob("elcano-downloads-*"))
+    program.kill()
+    program.wait()
+    wait_until(lambda: not list(tmp_path.glob("elcano-*")))
 
 
 def test_several_at_once_blocking_or_not(policy: LoadedPolicy) -> None:

@@ -33,3 +33,10 @@ def test_a_policy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("POLICY", str(tmp_path / "none"))
     with pytest.raises(UserError, match=f"{tmp_path}/none: no policy to begin with; make one by NUM_ROUNDS=1 bash"):
         load_recipe(ROOT / "examples" / "webrl" / "recipe.py")
+
+
+@pytest.mark.skipif((ROOT / "runs" / "phone" / "warm_start").exists(), reason="somebody made the phone's policy")
+def test_the_phones_policy_is_made_by_another_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("POLICY", raising=False)
+    with pytest.raises(UserError, match="no policy to begin with; make one by elcano run examples/digirl/phone_warm"):
+        load_recipe(ROOT / "examples" / "digiq" / "phone.py")

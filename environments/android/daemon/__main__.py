@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import functools
 import sys
-import tempfile
 from pathlib import Path
 from runpy import run_path
 from typing import Annotated
@@ -23,6 +22,7 @@ except ModuleNotFoundError as missing:  # not the python of the virtual environm
 
 from common.options.limits import Checked, at_least, between
 from common.processes import served
+from common.reaper import scratch
 from data.task import SITES, SITES_PORT
 from environments.android.daemon.daemon import daemon
 from environments.android.daemon.keys import read_keys
@@ -59,7 +59,7 @@ async def _offer(config: Config, web_port: int) -> None:
     browser = BrowserConfig(viewport=VIEWPORT)
     home = f"http://{HOST}:{web_port}/"
     async with contextlib.AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="elcano-phones-")))
+        folder = stack.enter_context(scratch("elcano-phones-"))
         gate = stack.enter_context(Gate(browser.url_policy([], port=web_port, other_sites=_SITES)))
         fleet = await stack.enter_async_context(browser.fleet(config.phones, gate.flags()))
         for number in range(config.phones):

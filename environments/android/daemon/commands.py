@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from environments.android.daemon.phone import apps_of
 from environments.android.daemon.shell import FAULTS, CommandError, Streams
-from environments.android.device import STATE
+from environments.android.device import STATE, has_keys
 from environments.android.hierarchy import write_hierarchy
 from environments.touch.screen import Key, TouchScreen
 
@@ -56,7 +56,6 @@ class Session:
     def __init__(self, device: Device):
         self._device, self._screen = device, device.screen
         self._apps = apps_of(device.screen)
-        self._opened: dict[str, str] = {}  # number of an open file to its name
         self._held: set[str] = set()
 
     def close(self) -> None:
@@ -85,7 +84,7 @@ class Session:
             "content": self._content,
             "dumpsys": self._dumpsys,
             "echo": self._echo,
-            "exec": self._exec,
+            "exec": self._true,  # the shell itself keeps what it opens
             "flock": self._flock,
             "getprop": self._getprop,
             "grep": self._grep,
@@ -121,7 +120,7 @@ class Session:
                 left, top, right, bottom = self._numbers(x1, y1, x2, y2)
                 await self._screen.swipe(left, top, right, bottom, ms)
             case ["text", text]:
-                if not text.isascii():
+                if not has_keys(text):
                     raise CommandError("java.lang.NullPointerException: no key event types this", 255)
                 await self._screen.type(text.replace("%s", " "))
             case ["keyevent", *names] if names:
@@ -263,13 +262,10 @@ class Session:
             await streams.out(b"".join(lines))
         return 0 if found else 1
 
-    async def _exec(self, arguments: Sequence[str], streams: Streams) -> None:
-        self._opened |= dict(zip(arguments[::2], arguments[1::2], strict=False))
-
     async def _flock(self, arguments: Sequence[str], streams: Streams) -> int:
-        """Of a file that `exec 9>name` opened, without waiting."""
-        name = self._opened.get(arguments[-1] if arguments else "")
-        if name is None or "-n" not in arguments:
+        """Of a file that is open by this number, without waiting."""
+        name = streams.files.get(arguments[-1] if arguments else "")
+        if not name or "-n" not in arguments:
             raise CommandError("flock: give -n and the number of an open file")
         if name in self._device.locks:
             return 1

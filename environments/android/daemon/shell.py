@@ -6,7 +6,7 @@ What a line says runs in this process, by `commands.py`. Nothing of this machine
 import dataclasses
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from environments.browser.chromium.cdp import RefusedError
 from environments.faults import BrowserError, DeviceError, PageError
@@ -25,11 +25,12 @@ _REDIRECTS = (">", ">>", ">&")
 
 @dataclasses.dataclass(frozen=True)
 class Streams:
-    """Of a command. `read` gives what comes next, empty at the end."""
+    """Of a command. `read` gives what comes next, empty at the end. `files`: names of others, by number."""
 
     read: Callable[[], Awaitable[bytes]]
     out: Write
     err: Write
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class CommandError(Exception):
@@ -53,12 +54,16 @@ class _Command:
     words: list[str] = dataclasses.field(default_factory=list)
     """With their quotes."""
     redirects: list[tuple[int, str]] = dataclasses.field(default_factory=list)
-    """(number of the stream, where it goes)."""
+    """(number of the stream, where it goes: a file, or `&` and the number of a stream)."""
 
 
 async def run_line(line: str, run: Run, keep: Keep, streams: Streams) -> int:
-    """Everything that a command line says; gives the exit code of the last command."""
+    """Everything that a command line says; gives the exit code of the last command.
+
+    As in Android's shell, mksh, a command sees what it is given itself, and nothing that `exec` opened.
+    """
     code, piped = 0, b""
+    opened: dict[str, str] = {}
     try:
         commands = _parse(line)
     except ValueError as error:
@@ -72,10 +77,16 @@ async def run_line(line: str, run: Run, keep: Keep, streams: Streams) -> int:
         given = piped if command.join == "|" else None
         if words[0] == "exit":
             return int(words[1]) & 255 if len(words) > 1 and words[1].isdigit() else code
-        redirects = command.redirects
-        if words[0] == "exec":  # opens files for the commands that follow, as for flock
-            words, redirects = [*words, *(str(part) for redirect in redirects for part in redirect)], []
-        code, piped = await _run_one(words, redirects, given, follows, run, keep, streams)
+        redirects = [redirect for redirect in command.redirects if redirect[0] <= 2]
+        files = {
+            str(number): opened.get(target[1:], "") if target.startswith("&") else target
+            for number, target in command.redirects
+            if number > 2
+        }
+        if words[0] == "exec":
+            opened |= files
+        to = dataclasses.replace(streams, files=files)
+        code, piped = await _run_one(words, redirects, given, follows, run, keep, to)
     return code
 
 
@@ -92,14 +103,14 @@ async def _run_one(
     caught: dict[str, bytearray] = {}
     outs: dict[int, Write] = {1: _catch(caught, "|") if follows else streams.out, 2: streams.err}
     for number, target in redirects:
-        outs[number] = outs[int(target)] if target in ("1", "2") else _catch(caught, target)
+        outs[number] = outs[int(target[1:])] if target in ("&1", "&2") else _catch(caught, target)
     left = [given or b""]
 
     async def read() -> bytes:
         return left.pop() if left else b""
 
     try:
-        code = await run(words, Streams(streams.read if given is None else read, outs[1], outs[2]))
+        code = await run(words, Streams(streams.read if given is None else read, outs[1], outs[2], streams.files))
     except CommandError as error:
         await outs[2](f"{error}\n".encode())
         code = error.code
@@ -134,8 +145,9 @@ def _parse(line: str) -> list[_Command]:
         token = tokens[index]
         if token in _REDIRECTS and index + 1 < len(tokens) and not set(tokens[index + 1]) <= _SIGNS:
             words = commands[-1].words
-            number = int(words.pop()) if words and words[-1] in ("1", "2", "9") else 1
-            commands[-1].redirects.append((number, _expanded(tokens[index + 1])))
+            number = int(words.pop()) if words and words[-1] in ("1", "2", "8", "9") else 1
+            target = _expanded(tokens[index + 1])
+            commands[-1].redirects.append((number, f"&{target}" if token == ">&" else target))
             index += 1
         elif token in _JOINS:
             if not commands[-1].words and token != "\n":

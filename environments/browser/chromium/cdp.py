@@ -115,7 +115,9 @@ class Connection:
         message: Params = {"id": number, "method": method, "params": params}
         if session_id is not None:
             message["sessionId"] = session_id
-        if self.closed.is_set() or self._write_end.is_closing():
+        if self._write_end.is_closing():  # while processes that it began may hold the other pipe open for a moment
+            self.closed.set()
+        if self.closed.is_set():
             raise BrowserError("the browser is gone")
         self._write_end.write(orjson.dumps(message) + _END)
 

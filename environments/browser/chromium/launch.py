@@ -20,8 +20,8 @@ from selenium.webdriver import ChromeOptions
 
 from common.errors import UserError
 from common.inherited import for_browser
+from common.reaper import Reaper
 from environments.browser.chromium.cdp import Connection, Params, RefusedError
-from environments.browser.chromium.reaper import Reaper
 from environments.faults import BrowserError
 
 HEADLESS_SHELL = Path("/usr/lib/chromium/chromium-headless-shell")  # 1.9 times less memory than chromium --headless

@@ -152,6 +152,9 @@ def client(homes: tuple[Path, Path], server_port: int) -> Iterator[Program]:
         ("echo 'open", 2, ""),
         ("echo a &", 2, ""),
         ("echo a >\necho b", 2, ""),
+        ("exec 8>/sdcard/x; flock -n 8", 1, ""),
+        ("exec 8>/sdcard/x; flock -n 9 9>&8 && echo mine", 0, "mine"),
+        ("flock -n 9 9>&-", 1, ""),
     ],
 )
 def test_a_command_line(client: Program, line: str, code: int, said: str) -> None:

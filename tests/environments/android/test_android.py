@@ -5,6 +5,7 @@ import base64
 import contextlib
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,9 +21,11 @@ from data.task import Task
 from environments.android import devices as devices_module
 from environments.android.adb import Adb, Output
 from environments.android.config import DeviceConfig
-from environments.android.device import HELD, LOCK, TAKEN, AndroidDevice
+from environments.android.device import HELD, LOCK, TAKEN, AndroidDevice, has_keys
 from environments.android.devices import Devices, opened_devices
 from environments.android.hosts import Attached
+from environments.android.server import VARIABLES
+from environments.android.server import adb_server as opened_server
 from environments.faults import DeviceError, PageError
 from environments.touch.screen import Element
 from tests.conftest import ROOT
@@ -65,7 +68,7 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
                 Restart(),
                 Press(("Enter",)),
                 GoTo("app:Clock"),
-                GoTo("example.org"),
+                GoTo("example.org/Error"),
                 Answer("done"),
             ):
                 await environment.act(action)
@@ -106,7 +109,7 @@ def test_an_episode_on_a_device(adb_server: str) -> None:
         ("key", "home"),
         ("key", "enter"),
         ("start", "org.elcano.clock"),
-        ("view", "https://example.org"),
+        ("view", "https://example.org/Error"),
     ]
 
 
@@ -136,22 +139,51 @@ def test_a_screen_that_cannot_be_read(adb_server: str) -> None:
             raise PageError("it moves")
 
         async def screenshot(self) -> bytes:
-            return (await super().screenshot())[: None if not self.text else 20]
+            whole = await super().screenshot()
+            return b"[Warning] Two displays\n" + (whole[: len(whole) // 2] if self.text else whole) + b"\nbye"
 
     screen = Unreadable()
 
     async def go(address: str) -> None:
         async with opened(DeviceConfig((address,), adb_server)) as take, await begun(take) as environment:
-            await environment.observe()
+            seen = await environment.observe()
+            assert base64.b64decode(seen.screenshot_base64).endswith(b"IEND\xaeB`\x82")
             with pytest.raises(ActionError) as refused:
                 await environment.act(Write("new", Point(9, 9), replace=True))
             assert "not typed" in refused.value.reason and screen.text == ""
             await environment.act(Write("new"))
-            with pytest.raises(DeviceError, match="no PNG"):
+            with pytest.raises(DeviceError, match="no whole PNG"):
                 await environment.observe()
 
     with phone(screen) as address:
         asyncio.run(go(address))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-d --help", 'it\'s "q" $HOME `id` \\ ; & | <>', "100% sure: %s %%s", "😀\r\nGrüße", "bell\x07", "y " * 40_000],
+)
+def test_any_text_arrives(text: str, adb_server: str) -> None:
+    """Whatever a model wants to type: it is no fault of the device."""
+    screen = RecordingScreen()
+
+    async def go(address: str) -> None:
+        async with opened(DeviceConfig((address,), adb_server)) as take, await begun(take) as environment:
+            await environment.observe()
+            screen.done.clear()
+            await environment.act(Write(text))
+
+    with phone(screen) as address:
+        asyncio.run(go(address))
+    assert "".join(what[1] if what[0] == "type" else "\n" for what in screen.done) == text.replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "has_them"), [("a b%\t\n~", True), ("bell\x07", False), ("é", False), ("\x7f", False)]
+)
+def test_characters_that_no_key_types(text: str, has_them: bool) -> None:
+    """`input text` of a device fails on them."""
+    assert has_keys(text) is has_them
 
 
 def test_a_long_text_is_erased_in_pieces_that_a_shell_takes() -> None:
@@ -253,6 +285,25 @@ def test_a_run_without_any_device_left_says_so(
         asyncio.run(opened_devices(DeviceConfig(adb_server=adb_server), 1).__aenter__())
 
 
+def test_the_server_is_the_one_that_the_program_adb_asks(adb_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def used() -> str:
+        async with opened_server() as (host, port):
+            return f"{host}:{port}"
+
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    socket, _, port = VARIABLES
+    for name, value in ((socket, f"tcp:{adb_server}"), (port, adb_server.rpartition(":")[2])):
+        monkeypatch.setenv(name, value)
+        assert asyncio.run(used()) == adb_server
+        monkeypatch.delenv(name)
+    for name, value in ((socket, "localfilesystem:/x"), (port, "abc")):
+        monkeypatch.setenv(name, value)
+        with pytest.raises(UserError, match=value):
+            asyncio.run(used())
+        monkeypatch.delenv(name)
+
+
 def test_without_a_server_of_adb_none_is_started(dead_port: int) -> None:
     """adbutils by itself leaves one behind."""
 
@@ -265,12 +316,14 @@ def test_without_a_server_of_adb_none_is_started(dead_port: int) -> None:
     assert not {process.pid for process in psutil.process_iter() if process.name() == "adb"} - before
 
 
-def test_a_lock_says_whether_another_has_it_or_there_is_none(tmp_path: Path) -> None:
-    """In a real shell: where another run has the device, and where the device has no `flock`."""
+@pytest.mark.parametrize("shell", ["sh", "mksh"])
+def test_a_lock_says_whether_another_has_it_or_there_is_none(shell: str, tmp_path: Path) -> None:
+    """In real shells, Android's among them: where another run has the device, and where the device has no `flock`."""
+    program = shutil.which(shell) or pytest.skip(f"needs {shell}")
     line = LOCK.replace("/data/local/tmp", str(tmp_path))
 
     def said(**environment: str) -> list[str]:
-        done = subprocess.run(["/bin/sh", "-c", line], input=b"", capture_output=True, env=environment)
+        done = subprocess.run([program, "-c", line], input=b"", capture_output=True, env=environment)
         return done.stdout.decode().split()
 
     assert said(PATH=os.environ["PATH"])[0] == HELD

@@ -9,20 +9,19 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from common.errors import UserError
 from common.processes import free_port
+from common.reaper import Reaper
 from environments.android import console_ports as console_ports_module
 from environments.android.config import DeviceConfig
 from environments.android.console import load_snapshot
 from environments.android.console_ports import console_ports
 from environments.android.devices import opened_devices
 from environments.android.emulator import Emulator, emulator_command
-from environments.browser.chromium.reaper import Reaper
 from environments.faults import DeviceError
 from tests.conftest import ROOT
 from tests.environments.adb_clients import make_key
@@ -153,7 +152,7 @@ def test_two_runs_never_choose_the_same_ports(monkeypatch: pytest.MonkeyPatch) -
 EMULATING = """
 import sys, time
 from environments.android.emulator import Emulator
-from environments.browser.chromium.reaper import Reaper
+from common.reaper import Reaper
 emulator = Emulator(sys.argv[1], "Pixel", int(sys.argv[2]), "", int(sys.argv[3]), Reaper())
 emulator.start()
 print("started", flush=True)
@@ -182,7 +181,6 @@ def test_a_console_that_refuses_is_a_fault(shim: Path, tmp_path: Path, adb_serve
     try:
         emulator.start()
         wait(lambda: shim.exists() and started(shim))
-        time.sleep(1)
         with pytest.raises(DeviceError, match="KO"):
             asyncio.run(load_snapshot(emulator.port, "missing", tmp_path / "token"))
         with pytest.raises(DeviceError, match="console"):

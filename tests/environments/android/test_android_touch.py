@@ -30,12 +30,21 @@ SEED = 200_000
 @contextlib.contextmanager
 def printing(*command: str) -> Iterator[tuple[subprocess.Popen, str]]:
     """A process that serves, and the first line that it prints."""
-    process = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, *command],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # also where the tests run in the background
+    )
     try:
         yield process, process.stdout.readline()
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        try:
+            process.wait(60)
+        finally:
+            process.kill()
 
 
 def test_tasks_of_each_app_are_solved_over_adb(tmp_path: Path) -> None:
@@ -108,10 +117,13 @@ def _is_first(process: psutil.Process) -> bool:
     return not any(word.startswith("--type=") for word in process.cmdline())
 
 
-def test_nothing_outlives_a_daemon_that_is_killed() -> None:
+def test_nothing_outlives_a_daemon_that_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with printing("-m", "environments.android.daemon", "--port", "0") as (daemon, said):
         assert "a phone on" in said
         left = psutil.Process(daemon.pid).children(recursive=True)
         assert any("chrom" in process.name() for process in left)
+        assert {path.name.rpartition("-")[0] for path in tmp_path.glob("elcano-*")} >= {"elcano-phones"}
         daemon.kill()
         wait(lambda: not any(process.is_running() and process.status() != "zombie" for process in left))
+        wait(lambda: not list(tmp_path.glob("elcano-*")))

@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from environments.browser.chromium.reaper import Reaper, _processes, reap
+from common.reaper import Reaper, _processes, reap
 from tests.conftest import ROOT
 from tests.waiting import wait_until
 
 COLLECTOR = """
 import sys, time
 from pathlib import Path
-from environments.browser.chromium.reaper import Reaper
+from common.reaper import Reaper
 reaper = Reaper()
 reaper.watch(Path(sys.argv[1]))
 print(reaper._process.pid, flush=True)

@@ -123,7 +123,7 @@ def test_digiq(tmp_path: Path) -> None:
     assert (where.trajectory, where.step, where.trajectory_reward) == ("webshop--00001--r02", 2, 1.0)
 
 
-def test_digirl_shows_the_screenshot_of_the_step_before(tmp_path: Path) -> None:
+def test_digirl_shows_the_screenshot_of_the_step_before(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     images(tmp_path / "data", 3)
     steps = [
         {"observation": "Goal: x</s>", "action": str(number), "image_path": f"/home/u/shots/{number}.png", "reward": 0}
@@ -135,9 +135,10 @@ def test_digirl_shows_the_screenshot_of_the_step_before(tmp_path: Path) -> None:
         (["shots/0.png"], "1"),
         (["shots/1.png"], "2"),
     ]
+    assert "general.pt: left out 1 first steps" in capsys.readouterr().err
 
 
-def test_digirl_and_digiq_as_trajectories(tmp_path: Path) -> None:
+def test_digirl_and_digiq_as_trajectories(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     images(tmp_path / "data", 3)
     steps = [
         {
@@ -149,9 +150,10 @@ def test_digirl_and_digiq_as_trajectories(tmp_path: Path) -> None:
         }
         for number in range(2)
     ]
-    torch.save([[], steps], tmp_path / "general.pt")
+    torch.save([[], steps, steps[:1]], tmp_path / "general.pt")
     where = (str(tmp_path / "general.pt"),), str(tmp_path / "data")
     main(Config("digirl", *where, result_dir=str(tmp_path / "a")))
+    assert "general.pt: left out 2 trajectories of one step or none" in capsys.readouterr().err
     [folder] = list_trajectories(tmp_path / "a")
     found = read_trajectory(folder)
     assert (found.ques, found.outcome.verdict, found.outcome.judge) == ("buy a lamp", Verdict.SUCCESS, "digirl")

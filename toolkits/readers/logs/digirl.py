@@ -6,6 +6,7 @@ before the step, with the one after it in `next_image_path`.
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,12 @@ from toolkits.readers.reading.steps import (
 
 def read_digirl(path: Path, image_dir: Path, round_id: int, kept: Kept | None = None) -> Iterator[dict[str, Any]]:
     """One sample a step: the observation text with its screenshot, and the raw action. `kept` receives the rest."""
+    unseen = 0
     for where, number, index, trajectory in enumerate_steps(path):
         step = trajectory[index - 1]
         image = _image(where, image_dir, trajectory, index)
         if image is None:
+            unseen += 1
             continue
         turns = (f"<image>\n{_observation(where, step)}", text_field(where, step, "action"))
         identifier = sample_id(path.stem, number, round_id, index)
@@ -40,6 +43,7 @@ def read_digirl(path: Path, image_dir: Path, round_id: int, kept: Kept | None = 
             if "candidates" in kept.wanted:
                 made.pop("action_list", None)  # each candidate's sample would repeat it
         yield made
+    _tell(path, unseen, "first steps")
 
 
 def import_digirl(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None:
@@ -48,6 +52,7 @@ def import_digirl(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> N
     Raises:
         UserError: naming file, trajectory and step.
     """
+    unseen = 0
     for number, trajectory in enumerate(read_trajectory_list(path), start=1):
         where, steps = f"{path}: trajectory {number}", []
         for index, step in enumerate(trajectory, start=1):
@@ -57,6 +62,7 @@ def import_digirl(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> N
                 reply = text_field(place, step, "action")
                 steps.append(ForeignStep(_observation(place, step), reply, image_dir / image))
         if not steps:
+            unseen += 1
             continue
         ques = trajectory[0].get("task") or steps[0].tree.rpartition("Goal: ")[2]
         task, run = tries.add(path.stem, text_field(where, {"task": ques}, "task"), "android")
@@ -64,6 +70,12 @@ def import_digirl(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> N
         outcome = by_rewards(where, "DigiRL", rewards)
         answer = answer_of(steps[-1].reply)
         write_folder(where, out_dir, ForeignTrajectory(task, run, "DigiRL", steps, answer, outcome))
+    _tell(path, unseen, "trajectories of one step or none")
+
+
+def _tell(path: Path, unseen: int, what: str) -> None:
+    if unseen:
+        print(f"{path}: left out {unseen} {what}, whose screenshots are not in the file", file=sys.stderr)
 
 
 def _image(where: str, image_dir: Path, trajectory: list[dict[str, Any]], index: int) -> str | None:

@@ -1,11 +1,11 @@
-"""The watchdog that leaves no browser behind when the collector is killed, even by kill -9.
+"""The watchdog that leaves no browser and no temporary folder behind when its owner is killed, even by kill -9.
 
-It runs in a session of its own and reads the collector's orders from a pipe, one profile folder a line:
+It runs in a session of its own and reads its owner's orders from a pipe, one folder a line:
 
-    watch <profile folder>      a browser is about to start
-    done <profile folder>       it was stopped and cleaned up in good order
+    watch <folder>      a browser with this profile is about to start, or the folder is in use
+    done <folder>       it was stopped and cleaned up in good order
 
-When the pipe ends, the collector is gone: whatever is still watched is killed and its profile folder removed.
+When the pipe ends, the owner is gone: whatever is still watched is killed and its folder removed.
 A browser is known by its profile folder, which the command lines of chromium name, and by the session that it leads.
 """
 
@@ -15,13 +15,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 
 class Reaper:
-    """The collector's end of the pipe. One watchdog serves all browsers of a process; one that dies is replaced."""
+    """The owner's end of the pipe. One watchdog serves all browsers of a process; one that dies is replaced."""
 
     def __init__(self) -> None:
         self._watched: set[Path] = set()
@@ -80,6 +82,15 @@ class Reaper:
         with contextlib.suppress(BrokenPipeError):  # its successor is told by `_start`
             self._process.stdin.write(f"{word} {profile}\n".encode())
             self._process.stdin.flush()
+
+
+@contextlib.contextmanager
+def scratch(prefix: str) -> Iterator[Path]:
+    """A temporary folder until the block ends, or this process, however it does."""
+    with contextlib.closing(Reaper()) as reaper:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        reaper.watch(folder)
+        yield folder
 
 
 def reap(profile: Path) -> None:
