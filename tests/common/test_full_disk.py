@@ -97,9 +97,9 @@ def test_other_errors_are_none() -> None:
         guarded(lambda path: (_ for _ in ()).throw(PermissionError(13, "Permission denied")), None)
 
 
-@pytest.mark.parametrize("beside", [".samples.json.tmp", f".samples.json.{os.getpid()}.tmp", "samples.json"])
+@pytest.mark.parametrize("beside", [".samples.json.tmp", ".samples.json.{pid}.tmp", "samples.json"])
 def test_a_refused_path_is_what_was_typed(beside: str, capsys: pytest.CaptureFixture[str]) -> None:
     """And not the file beside it that becomes it at the end."""
-    refused = PermissionError(13, "Permission denied", f"my.data/{beside}")
+    refused = PermissionError(13, "Permission denied", f"my.data/{beside.format(pid=os.getpid())}")
     assert guarded(lambda path: (_ for _ in ()).throw(refused), None) == 2
     assert capsys.readouterr().err.startswith("error: my.data/samples.json: Permission denied; name another path")
