@@ -2,8 +2,9 @@
 
     elcano online examples/miniwob/recipe.py --output_dir runs/miniwob/grpo    # until Ctrl-C
 
+TASKS names another task file; README.md makes one that can be learned.
 ALGORITHM, SEED and MAX_LAG are those of examples/online/recipe.py, whose settings these are. WARM_START names the
-Hugging Face folder of another policy, and TASKS another task file.
+Hugging Face folder of another policy.
 """
 
 import dataclasses
