@@ -63,7 +63,7 @@ def _files(path: Path, left_out: LeftOut, else_said: str) -> list[Path]:
     """The file itself, or those of a folder to train on."""
     if not path.is_dir():
         return [path]
-    others = [one for one in sorted(path.rglob("*")) if one.suffix in (".parquet", ".arrow", ".csv")]
+    others = [one for one in sorted(path.rglob("*")) if one.suffix.lower() in (".parquet", ".arrow", ".csv")]
     found = to_train_on(path, json_files(path) or [one for one in others if not is_hidden(path, one)], left_out)
     if not found:
         raise UserError(else_said)

@@ -166,16 +166,16 @@ def _placed(tar: Tar, folder: Path, image_dir: Path) -> Iterator[dict[str, Any]]
 def _unpacked(path: Path, folder: Path) -> Iterator[Path]:
     """The tar itself, or what a packed one holds, as a file that is gone afterwards."""
     try:
-        stream = packed.opened(path)
+        is_packed = packed.is_packed(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
-    if stream is None:
+    if not is_packed:
         yield path
         return
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=folder) as unpacked:
         try:
-            with stream:
+            with packed.opened(path) as stream:
                 while piece := stream.read(_PIECE):
                     unpacked.write(piece)
                     if unpacked.tell() > _MAX_UNPACKED:

@@ -15,17 +15,26 @@ DAMAGE = (OSError, EOFError, zlib.error)
 """What reading a damaged one raises."""
 
 
-def opened(path: Path) -> BinaryIO | None:
-    """What a packed file holds; None where it is not packed.
+def is_packed(path: Path) -> bool:
+    """`OSError` where there is no such file."""
+    return _opener(path) is not None
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file, or what it holds where it is packed.
 
     Raises:
         OSError: there is no such file.
         UserError: it cannot be unpacked here.
     """
+    opener = _opener(path)
+    return opener(path) if opener else open(path, "rb")
+
+
+def _opener(path: Path) -> Callable[[Path], BinaryIO] | None:
     with open(path, "rb") as file:
         head = file.read(6)
-    opener = next((opener for begin, opener in _OPENERS.items() if head.startswith(begin)), None)
-    return opener(path) if opener else None
+    return next((opener for begin, opener in _OPENERS.items() if head.startswith(begin)), None)
 
 
 def _zstandard(path: Path) -> BinaryIO:

@@ -2,16 +2,14 @@
 it, CSV."""
 
 import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import decode_text
 from common.shown.terminal import in_short
 from toolkits.readers.reading import packed
-from toolkits.readers.reading.stream import stream_objects
+from toolkits.readers.reading.stream import open_text, stream_objects
 
 _ROWS_AT_ONCE = 16
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -70,10 +68,11 @@ def _numbered(path: Path, rows: Iterator[dict[str, Any]]) -> Iterator[tuple[str,
 
 def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        yield from csv.DictReader(io.StringIO(decode_text(path.read_bytes()), newline=""), restkey="more")
+        with open_text(path, newline="") as file:
+            yield from csv.DictReader(file, restkey="more")
     except UnicodeDecodeError:
         raise UserError(f"{path}: not a text file; give CSV in UTF-8 or UTF-16") from None
-    except (OSError, csv.Error) as error:
+    except (*packed.DAMAGE, csv.Error) as error:
         raise UserError(f"{path}: not a CSV file ({in_short(str(error))})") from None
 
 

@@ -24,18 +24,18 @@ def stream_records(path: Path) -> Iterator[tuple[str, Any]]:
         UserError: no such file, no text, or a record that is no JSON.
     """
     try:
-        with _text(path) as file:
+        with open_text(path) as file:
             if (first := _first_line(file)).lstrip().startswith("["):
                 yield from _items(path, first, file)
                 return
         try:
             json.loads(first)
         except (ValueError, RecursionError):  # an object over many lines, or damaged
-            if packed.opened(path):
+            if packed.is_packed(path):
                 raise UserError(f"{path}: neither JSON lines nor a list; unpack it and give that") from None
             yield from read_records(path)
             return
-        with _text(path) as file:
+        with open_text(path) as file:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     yield f"{path}:{number}", parse_line(line, f"{path}:{number}")
@@ -54,11 +54,11 @@ def stream_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, value
 
 
-def _text(path: Path) -> TextIO:
-    """Also what is packed."""
-    with packed.opened(path) or open(path, "rb") as file:
+def open_text(path: Path, newline: str | None = None) -> TextIO:
+    """UTF-8 or UTF-16, packed or not; `newline` as in `open`."""
+    with packed.opened(path) as file:
         encoding = json.detect_encoding(file.read(4))
-    return io.TextIOWrapper(packed.opened(path) or open(path, "rb"), encoding=encoding)
+    return io.TextIOWrapper(packed.opened(path), encoding=encoding, newline=newline)
 
 
 def _first_line(file: TextIO) -> str:
