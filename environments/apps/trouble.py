@@ -28,6 +28,7 @@ _POPUPS = (
 )
 _PAGE = re.compile(rb"(?im)^(?:sec-fetch-dest: *document\b|accept: *text/html)")
 _NO_PAGE = re.compile(rb"(?im)^sec-fetch-dest:(?! *document\b)")
+_WHOLE = re.compile(rb"(?i)\s*<!doctype html")
 _CHUNK = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
 _REFERER = re.compile(rb"(?im)^referer: *https?://[^/\r]+(/[^\r]*)")
 
@@ -128,7 +129,9 @@ def with_popup(answer: bytes, popup: bytes) -> bytes:
     if re.search(rb"(?im)^transfer-encoding: *chunked", head):
         body = _unchunked(body)
     if (place := body.lower().rfind(b"</body>")) < 0:
-        return answer
+        if not _WHOLE.match(body):
+            return answer  # a part of a page
+        place = len(body)  # a page may leave out how it ends
     body = body[:place] + popup + body[place:]
     head = re.sub(rb"(?i)\r\n(?:content-length|transfer-encoding|content-security-policy):[^\r]*", b"", head)
     return head + f"\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
@@ -170,11 +173,12 @@ _EXPIRED = _page(
 
 
 def _popup(title: str, text: str, close: str) -> bytes:
-    """It closes without a script."""
-    over = "position:fixed;inset:0;width:100vw;height:100vh;max-width:none;max-height:none;border:0;z-index:99999"
-    box = "margin:25vh auto;width:24em;padding:2em;background:#fff;color:#000;font:16px sans-serif"
+    """It closes without a script, and looks the same whatever the application's style says of dialogs."""
+    over = "all:revert;position:fixed;inset:0;width:100vw;height:100vh;max-width:none;max-height:none"
+    over += ";margin:0;border:0;z-index:99999;background:rgba(0,0,0,.5)"
+    box = "all:revert;margin:25vh auto;width:24em;padding:2em;background:#fff;color:#000;font:16px sans-serif"
     return (
-        f'<dialog open aria-label="{html.escape(title)}" style="{over};margin:0;background:rgba(0,0,0,.5)">'
+        f'<dialog open aria-label="{html.escape(title)}" style="{over}">'
         f'<div style="{box}"><h2>{html.escape(title)}</h2><p>{html.escape(text)}</p>'
-        f'<form method="dialog"><button>{html.escape(close)}</button></form></div></dialog>'
+        f'<form method="dialog"><button style="all:revert">{html.escape(close)}</button></form></div></dialog>'
     ).encode()

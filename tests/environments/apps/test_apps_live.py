@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -48,6 +49,8 @@ DISTURBANCES = {
     "trac": ("db/trac.db", "DELETE FROM milestone"),
     "wagtail": (DJANGO, "DELETE FROM wagtailredirects_redirect"),
 }
+PAGES_END = {"pretalx": "</form></div></div>"}
+"""How the first page ends, where closing tags are left out."""
 FILES = {"fava": LEDGER, "hledger": JOURNAL, "tiddlywiki": f"{PAGES}/Catalog.tid"}
 TREES = dict.fromkeys(
     ("fava", "fossil", "hledger", "machina", "mail", "oscar", "pretalx", "roundup_devel", "tiddlywiki", "wagtail"),
@@ -178,7 +181,16 @@ def transaction_of(one: dict[str, Any]) -> tuple[str, ...]:
 
 def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) -> None:
     def get(server: Server) -> str:
-        return urllib.request.urlopen(app.address(f"http://127.0.0.1:{server.port}"), timeout=20).read().decode()
+        class HereAlone(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+                here = urlsplit(newurl)._replace(netloc=f"127.0.0.1:{server.port}").geturl()
+                return super().redirect_request(req, fp, code, msg, headers, here)
+
+        url, host = app.address(f"http://127.0.0.1:{server.port}"), urlsplit(server.address).netloc
+        opener = urllib.request.build_opener(HereAlone())
+        return opener.open(urllib.request.Request(url, headers={"Host": host}), timeout=20).read().decode()
+
+    end = PAGES_END.get(app.name, "</html>")
 
     async def play() -> list[int]:
         with Servers(7070) as servers:
@@ -186,11 +198,11 @@ def test_servers_share_nothing_are_put_back_and_leave_nothing(app: Application) 
             assert one.port != other.port
             disturb(app, one)
             assert any(one.changes().values()) and not any(other.changes().values())
-            assert "</html>" in get(other)
+            assert end in get(other)
             servers.give_back(one)
             again = await servers.take(app)
             assert again is one
-            assert not any(again.changes().values()) and "</html>" in get(again)
+            assert not any(again.changes().values()) and end in get(again)
             one._process.kill()
             one._process.wait()
             servers.give_back(one)

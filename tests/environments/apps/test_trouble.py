@@ -95,6 +95,12 @@ def test_a_popup_is_put_into_pages_however_they_are_sent() -> None:
         assert with_popup(other, popup) == other
 
 
+def test_a_popup_is_put_into_a_page_that_leaves_out_its_end() -> None:
+    """As pages that are minified do."""
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<!doctype html><title>t</title><p>short"
+    assert with_popup(page, b"<dialog>x</dialog>").endswith(b"<p>short<dialog>x</dialog>")
+
+
 @pytest.mark.parametrize(
     "chunks",
     [
