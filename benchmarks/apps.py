@@ -11,7 +11,6 @@ shares of CPU time do not depend on it.
 
 import asyncio
 import dataclasses
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from benchmarks.figures import Load, watched
 from common import cli
 from common.files import write_json
 from common.options.limits import Checked, above, at_least
+from common.reaper import scratch
 from common.shown.tables import Table, print_table
 from data.conversation import StepText, build_chat
 from data.task import Task
@@ -96,9 +96,9 @@ async def _play(config: Config, world: World) -> Seen:
     async with world.environments(tasks, config.num_sessions) as open_environment:
         watching = asyncio.create_task(_watch(seen))
         left, begin = iter(tasks), time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="elcano-downloads-") as folder:
+        with scratch("elcano-downloads-") as folder:
             sessions = (
-                _session(number, open_environment, world, left, end, Path(folder), seen)
+                _session(number, open_environment, world, left, end, folder, seen)
                 for number in range(config.num_sessions)
             )
             await asyncio.gather(*sessions)

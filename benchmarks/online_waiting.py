@@ -1,6 +1,6 @@
 """Tries an hour of an online run on slow websites: nobody waits (lag 2), or all wait for the trainer (lag 0), in turns.
 
-    python -m benchmarks.online_waiting --policy runs/online/warm_start/IL/policy --work_dir DIR
+    python -m benchmarks.online_waiting --policy runs/online/warm_start/IL/policy --tasks TASKS.jsonl --work_dir DIR
 
 Both are the same programs with the same flags but for the lag: examples/online/recipe.py's GRPO on its own three kinds
 of tasks. The clock begins with the first version that is learned, so that no start counts, and ends with a version.
