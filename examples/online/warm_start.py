@@ -3,6 +3,7 @@
     NUM_DEMONSTRATIONS=150 elcano run examples/online/warm_start.py --output_dir runs/online/warm_start
 
 Few demonstrations on purpose: a policy that imitated to the end varies too little to find out anything.
+TRAIN_EPOCHS=8 imitates each of them eight times: what imitation alone makes of the minutes that learning online takes.
 POLICY names the Hugging Face folder of another policy to begin with, of any family.
 """
 
@@ -23,5 +24,6 @@ def recipe() -> Recipe:
     demonstrations = first_tasks(_TASKS, number("NUM_DEMONSTRATIONS", 150, least=1), "IL")
     rounds = [Round("IL", demonstrations, agent="teacher")]
     policy = Path(os.environ.get("POLICY") or whole.starting_policy).resolve()
-    whole = dataclasses.replace(whole, starting_policy=policy, num_test_tasks=15, reference=None)
+    training = dataclasses.replace(whole.training, train_epochs=number("TRAIN_EPOCHS", 1, least=1))
+    whole = dataclasses.replace(whole, starting_policy=policy, num_test_tasks=15, reference=None, training=training)
     return dataclasses.replace(whole, name="online-warm-start", rounds=rounds)
