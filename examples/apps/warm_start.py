@@ -1,0 +1,70 @@
+"""The policy that learning on real applications begins with: the quickstart's, after it imitated the expert on them.
+
+    elcano run examples/apps/warm_start.py --output_dir runs/apps/warm_start
+
+Needs Fossil and Trac: python -m environments.apps install fossil trac. TEMPLATES names other kinds of tasks,
+NUM_DEMONSTRATIONS how many of each are imitated, TRAIN_EPOCHS how often.
+"""
+
+import dataclasses
+import itertools
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from common.defaults import ROOT
+from common.errors import UserError
+from data.task import Task, write_tasks
+from elcano.recipe import Recipe, Round, load_recipe
+from elcano.variables import number
+from environments.apps.application import chosen_apps
+from environments.apps.make_tasks import tasks_of
+
+SHORT = (
+    "fossil.ticket-severity fossil.release-author fossil.highest-tide fossil.open-ticket fossil.open-harbor "
+    "trac.ticket-owner trac.ticket-priority trac.ship-capacity trac.open-ticket trac.open-ship trac.active-tickets"
+)
+"""Templates to learn from whose tasks take three or four steps on short pages."""
+UNSEEN = "fossil.ticket-priority fossil.check-in-author trac.office-hours"
+"""Templates of the held-out split that ask for something near."""
+WORLD = {"env": "apps", "tree_visibility": "complete", "max_iter": 8, "num_sessions": 8}
+"""Fields of Fossil have no name, and none has a number in the released tree."""
+
+
+def recipe() -> Recipe:
+    """One round of imitation; its Megatron checkpoint is what train_online.sh begins with."""
+    whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
+    demonstrations = tasks("train", number("NUM_DEMONSTRATIONS", 20, least=1))
+    pages = {"seq_len": 4096, "train_epochs": number("TRAIN_EPOCHS", 1, least=1)}
+    return dataclasses.replace(
+        whole,
+        name="apps-warm-start",
+        embedded_sites=False,
+        test_tasks=tasks("test_known", 20),
+        num_test_tasks=number("NUM_TEST_TASKS", 0, least=0) or None,
+        rounds=[Round("IL", demonstrations, agent="teacher")],
+        teacher=dataclasses.replace(whole.teacher, **WORLD),
+        exploration=dataclasses.replace(whole.exploration, **WORLD),
+        testing=dataclasses.replace(whole.testing, **WORLD),
+        training=dataclasses.replace(whole.training, **pages),
+        reference=None,
+    )
+
+
+def tasks(file: str, count: int) -> Path:
+    """At most so many tasks of each chosen template, as in this file of `make_tasks`; the templates take turns."""
+    chosen = (UNSEEN if file == "test" else os.environ.get("TEMPLATES") or SHORT).split()
+    path = ROOT / "runs" / "tasks" / f"apps-{file}-{count}-{zlib.crc32(' '.join(chosen).encode()):08x}.jsonl"
+    if not path.exists():
+        by_template = [_tasks(file, template, count) for template in chosen]
+        write_tasks(path, [task for turn in itertools.zip_longest(*by_template) for task in turn if task])
+    return path
+
+
+def _tasks(file: str, template: str, count: int) -> Sequence[Task]:
+    app, _, name = template.partition(".")
+    (application,) = chosen_apps((app,))
+    if name not in application.module("tasks").TEMPLATES:
+        raise UserError(f"TEMPLATES: {app} has no tasks {name!r}")
+    return [task for task in tasks_of(application, file, count) if task.id.startswith(f"{template}--")]
