@@ -10,15 +10,14 @@ import dataclasses
 import itertools
 import os
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from common.defaults import ROOT
 from common.errors import UserError
-from data.task import Task, write_tasks
+from data.task import write_tasks
 from elcano.recipe import Recipe, Round, load_recipe
 from elcano.variables import number
-from environments.apps.application import chosen_apps
+from environments.apps.application import app_names, chosen_apps, make_app
 from environments.apps.make_tasks import tasks_of
 
 SHORT = (
@@ -56,15 +55,18 @@ def tasks(file: str, count: int) -> Path:
     """At most so many tasks of each chosen template, as in this file of `make_tasks`; the templates take turns."""
     chosen = (UNSEEN if file == "test" else os.environ.get("TEMPLATES") or SHORT).split()
     path = ROOT / "runs" / "tasks" / f"apps-{file}-{count}-{zlib.crc32(' '.join(chosen).encode()):08x}.jsonl"
-    if not path.exists():
-        by_template = [_tasks(file, template, count) for template in chosen]
-        write_tasks(path, [task for turn in itertools.zip_longest(*by_template) for task in turn if task])
+    made = [
+        task
+        for app in chosen_apps(tuple({_app_of(template) for template in chosen}))
+        for task in tasks_of(app, file, count)
+    ]
+    by_template = [[task for task in made if task.id.startswith(f"{template}--")] for template in chosen]
+    write_tasks(path, [task for turn in itertools.zip_longest(*by_template) for task in turn if task])
     return path
 
 
-def _tasks(file: str, template: str, count: int) -> Sequence[Task]:
-    app, _, name = template.partition(".")
-    (application,) = chosen_apps((app,))
-    if name not in application.module("tasks").TEMPLATES:
-        raise UserError(f"TEMPLATES: {app} has no tasks {name!r}")
-    return [task for task in tasks_of(application, file, count) if task.id.startswith(f"{template}--")]
+def _app_of(template: str) -> str:
+    name, _, rest = template.partition(".")
+    if name in app_names() and rest not in make_app(name).module("tasks").TEMPLATES:
+        raise UserError(f"TEMPLATES: {name} has no tasks {rest!r}")
+    return name

@@ -4,8 +4,8 @@
 
 Each run is a folder of `elcano online`, <output_dir>/seed-<n>/<algorithm>. The version that it ends with is tested
 greedily on held-out tasks. The same command goes on where it was stopped; with more algorithms or seeds it does what is
-missing. Needs a warm start in its world: of examples/online/warm_start.py, examples/miniwob/warm_start.py or
-examples/digirl/phone_warm_start.py.
+missing. Needs a warm start in its world: of examples/online/warm_start.py, examples/miniwob/warm_start.py,
+examples/digirl/phone_warm_start.py or examples/apps/warm_start.py.
 """
 
 import dataclasses
@@ -45,8 +45,8 @@ class Config(Checked):
 
     output_dir: Path
     """Folder of all runs."""
-    world: Literal["sites", "miniwob", "touch"] = "sites"
-    """The embedded websites, MiniWoB++ or the phone."""
+    world: Literal["sites", "miniwob", "touch", "apps"] = "sites"
+    """The embedded websites, MiniWoB++, the phone, or real applications."""
     warm_start: Path | None = None
     """Hugging Face folder of the policy that all begin with. None: where the world's warm start is made by default."""
     algorithms: tuple[str, ...] = tuple(LEARNING)

@@ -24,6 +24,7 @@ _EXPLORED = ("IL-2", "optim-1", "optim-2", "optim-3", *(f"voyage/{n}" for n in r
 _HELD_OUT = ("test", "test-2", "validation", *(f"voyage/{n}" for n in range(1, 7)))
 _HELD_OUT_SEED = 1
 """Of websites whose contents nobody learned of."""
+_APPS = ROOT / "examples" / "apps" / "warm_start.py"
 _PHONE = ROOT / "examples" / "digirl" / "phone_warm_start.py"
 
 
@@ -97,6 +98,16 @@ WORLDS = {
         exploring={"curriculum_floor": 0.2},
         explored=lambda: _read_miniwob_tasks(range(200)),
         held_out=lambda *_: _read_miniwob_tasks(range(200_000, 200_100)),
+    ),
+    "apps": World(
+        warm_start=ROOT / "runs" / "apps" / "warm_start" / "IL" / "policy",
+        browsing={"env": "apps", "tree_visibility": "complete", "max_iter": 8},
+        explored=lambda: read_tasks(load_value(_APPS, "tasks", Path, file="train", count=30)),
+        held_out=lambda *_: [
+            task
+            for file in ("test_known", "test")
+            for task in read_tasks(load_value(_APPS, "tasks", Path, file=file, count=30))
+        ],
     ),
     "touch": World(
         warm_start=ROOT / "runs" / "phone" / "warm_start" / "IL" / "policy",
