@@ -34,13 +34,13 @@ WORLD = {"env": "apps", "tree_visibility": "complete", "max_iter": 8, "num_sessi
 def recipe() -> Recipe:
     """One round of imitation; its Megatron checkpoint is what train_online.sh begins with."""
     whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
-    demonstrations = tasks("train", number("NUM_DEMONSTRATIONS", 20, least=1))
+    demonstrations = tasks("train", number("NUM_DEMONSTRATIONS", 40, least=1))
     pages = {"seq_len": 4096, "train_epochs": number("TRAIN_EPOCHS", 1, least=1)}
     return dataclasses.replace(
         whole,
         name="apps-warm-start",
         embedded_sites=False,
-        test_tasks=tasks("test_known", 20),
+        test_tasks=tasks("test_known", 60),
         num_test_tasks=number("NUM_TEST_TASKS", 0, least=0) or None,
         rounds=[Round("IL", demonstrations, agent="teacher")],
         teacher=dataclasses.replace(whole.teacher, **WORLD),

@@ -102,11 +102,11 @@ WORLDS = {
     "apps": World(
         warm_start=ROOT / "runs" / "apps" / "warm_start" / "IL" / "policy",
         browsing={"env": "apps", "tree_visibility": "complete", "max_iter": 8},
-        explored=lambda: read_tasks(load_value(_APPS, "tasks", Path, file="train", count=30)),
+        explored=lambda: read_tasks(load_value(_APPS, "tasks", Path, file="train", count=60)),
         held_out=lambda *_: [
             task
             for file in ("test_known", "test")
-            for task in read_tasks(load_value(_APPS, "tasks", Path, file=file, count=30))
+            for task in read_tasks(load_value(_APPS, "tasks", Path, file=file, count=60))
         ],
     ),
     "touch": World(
