@@ -3,7 +3,8 @@
     elcano run examples/apps/warm_start.py --output_dir runs/apps/warm_start
 
 Needs Fossil and Trac: python -m environments.apps install fossil trac. TEMPLATES names other kinds of tasks,
-NUM_DEMONSTRATIONS how many of each are imitated, TRAIN_EPOCHS how often.
+NUM_DEMONSTRATIONS how many of each are imitated, TRAIN_EPOCHS how often. POLICY names the Hugging Face folder of another
+policy to begin with, such as one that has learned on the embedded websites.
 """
 
 import dataclasses
@@ -39,6 +40,7 @@ def recipe() -> Recipe:
     return dataclasses.replace(
         whole,
         name="apps-warm-start",
+        starting_policy=Path(os.environ.get("POLICY") or whole.starting_policy).resolve(),
         embedded_sites=False,
         test_tasks=tasks("test_known", 60),
         num_test_tasks=number("NUM_TEST_TASKS", 0, least=0) or None,
