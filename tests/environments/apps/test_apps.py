@@ -5,8 +5,7 @@ import pickle
 import random
 import subprocess
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from functools import partial
 from typing import Any
 
 import httpx
@@ -28,6 +27,7 @@ from environments.apps.router import COOKIE, Router
 from environments.apps.templates import NOT_POSSIBLE, State, make_task, parse
 from environments.apps.world import World
 from environments.ground_truth import find_fault
+from tests.answering import Request, answering
 from tests.conftest import ROOT
 from tests.environments.made_states import MADE_STATES
 
@@ -150,24 +150,11 @@ def test_changes_are_records_and_their_order_means_nothing() -> None:
     assert digest(before) == digest(before[::-1]) != digest(after)
 
 
-class _Echo(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        said = f"{self.server.name} {self.path} {self.headers.get('Cookie')} {self.headers['Host']} ".encode() + body
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 def test_the_router_leads_each_session_to_its_own_server() -> None:
-    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Echo) for _ in range(2)]
-    for number, server in enumerate(servers):
-        server.name = f"server{number}"
-        Thread(target=server.serve_forever, daemon=True).start()
+    def echo(number: int, request: Request) -> tuple[int, bytes]:
+        said = f"server{number} {request.path} {request.headers.get('Cookie')} {request.headers['Host']} "
+        return 200, said.encode() + request.body
+
     listener = listen(0)
     port = listener.getsockname()[1]
 
@@ -176,9 +163,9 @@ def test_the_router_leads_each_session_to_its_own_server() -> None:
         answer = await client.post(f"http://127.0.0.1:{port}/page?x=1", content=b"body" * 50_000, headers=headers)
         return answer.status_code, answer.text.replace("body" * 50_000, "BODY")
 
-    async def play() -> None:
+    async def play(*urls: str) -> None:
         async with Router(listener) as router, httpx.AsyncClient(trust_env=False) as client:
-            keys = [router.lead("trac.localhost", server.server_address[1]) for server in servers]
+            keys = [router.lead("trac.localhost", int(url.rpartition(":")[2])) for url in urls]
             for number, (key, cookie) in enumerate(keys):
                 assert cookie["domain"] == "trac.localhost" and cookie["httpOnly"]
                 expected = f"server{number} /page?x=1 a=1; b=2 trac.localhost BODY"
@@ -190,10 +177,8 @@ def test_the_router_leads_each_session_to_its_own_server() -> None:
             router.forget(keys[0][0])
             assert (await ask(client, f"{COOKIE}={keys[0][0]}"))[0] == 403
 
-    asyncio.run(play())
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with answering(partial(echo, 0)) as first, answering(partial(echo, 1)) as second:
+        asyncio.run(play(first, second))
 
 
 @pytest.fixture
