@@ -19,11 +19,11 @@ class NumberPlaces:
     def __init__(self, image: Image.Image, boxes: Iterable[Rectangle]):
         self._size = image.size
         self._shown = image.convert("L").filter(ImageFilter.FIND_EDGES).point([255 * (n > _EDGE) for n in range(256)])
-        self._taken, self._marked = Image.new("1", image.size), Image.new("1", image.size)
+        self._taken, self._marked = Image.new("L", image.size), Image.new("L", image.size)
         self._takes = ImageDraw.Draw(self._taken)
         marks = ImageDraw.Draw(self._marked)
         for box in boxes:
-            marks.rectangle(box, 1)
+            marks.rectangle(box, 255)
 
     def take(self, box: Rectangle, width: float, height: float) -> tuple[float, float]:
         """The left upper corner of the number of this size for this box."""
@@ -34,7 +34,7 @@ class NumberPlaces:
                 best, least = (left, top), hidden
             if hidden <= _FREE:
                 break
-        self._takes.rectangle((*best, best[0] + width, best[1] + height), 1)
+        self._takes.rectangle((*best, best[0] + width, best[1] + height), 255)
         return best
 
     def _tried(self, box: Rectangle, width: float, height: float) -> Iterator[tuple[float, float, bool]]:
@@ -53,8 +53,8 @@ class NumberPlaces:
                 yield x, y, is_inside
 
     def _hidden(self, place: tuple[int, int, int, int], is_inside: bool) -> float:
-        """How much of a place shows something, is marked or is taken, as parts of its area, together. Inside a box the
-        mark is its own."""
-        counted = [self._shown, self._taken] if is_inside else [self._shown, self._taken, self._marked]
-        parts = [layer.crop(place).histogram() for layer in counted]
-        return sum(part[255] / sum(part) for part in parts)
+        """How much of a place shows something, is marked or is taken, as parts of its area, together; a number that is
+        hidden counts most. Inside a box the mark is its own."""
+        layers = [(self._shown, 1), (self._taken, 10), *([] if is_inside else [(self._marked, 1)])]
+        parts = [(weight, layer.crop(place).histogram()) for layer, weight in layers]
+        return sum(weight * part[255] / sum(part) for weight, part in parts)

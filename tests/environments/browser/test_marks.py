@@ -13,6 +13,7 @@ from data.trajectory import read_trajectory
 from environments.browser.acting.actions import act
 from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.marks import Found, draw, number
+from environments.browser.observation.number_places import NumberPlaces
 from environments.browser.observation.observe import observe
 from environments.browser.observation.projection import Projection
 from environments.browser.page.frames import Frame
@@ -124,6 +125,15 @@ def test_numbers_hide_no_text_of_a_list() -> None:
         assert drawn.crop(words).tobytes() == image.crop(words).tobytes()
         has_number = len(drawn.crop(end).getcolors() or []) > 2
         assert has_number == (label > 0)  # above the first there is nothing to hide
+
+
+def test_numbers_hide_no_other_number() -> None:
+    image = Image.new("RGB", (200, 200), "white")
+    boxes = [(20, 60, 150, 81), (128, 81, 150, 102), (20, 81, 127, 102), (128, 60, 150, 80)]
+    places = NumberPlaces(image, boxes)
+    taken = [places.take(box, 20, 18) for box in boxes]
+    for number, (x, y) in enumerate(taken):
+        assert all(abs(x - left) >= 20 or abs(y - top) >= 18 for left, top in taken[number + 1 :])
 
 
 def test_a_trajectory_of_marks(collector: Collector, site: ThreadingHTTPServer, url: str) -> None:
