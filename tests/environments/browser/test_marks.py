@@ -132,8 +132,8 @@ def test_numbers_hide_no_other_number() -> None:
     boxes = [(20, 60, 150, 81), (128, 81, 150, 102), (20, 81, 127, 102), (128, 60, 150, 80)]
     places = NumberPlaces(image, boxes)
     taken = [places.take(box, 20, 18) for box in boxes]
-    for number, (x, y) in enumerate(taken):
-        assert all(abs(x - left) >= 20 or abs(y - top) >= 18 for left, top in taken[number + 1 :])
+    for index, (x, y) in enumerate(taken):
+        assert all(abs(x - left) >= 20 or abs(y - top) >= 18 for left, top in taken[index + 1 :])
 
 
 def test_a_trajectory_of_marks(collector: Collector, site: ThreadingHTTPServer, url: str) -> None:
