@@ -1,6 +1,7 @@
 """Applications without the applications: wordings, ground truth and checkers on made states, the router, the expert."""
 
 import asyncio
+import json
 import pickle
 import random
 import subprocess
@@ -16,8 +17,9 @@ from common.processes import listen
 from data.actions.action import parse_reply
 from data.conversation import StepText, build_chat
 from data.task import Task
+from environments.apps import make_tasks
 from environments.apps.__main__ import main as list_command
-from environments.apps.application import app_names, make_app
+from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import changes, digest
 from environments.apps.expert.expert import reply
 from environments.apps.fava import check as fava
@@ -141,6 +143,29 @@ def test_the_same_tasks_come_of_the_same_state() -> None:
         tasks = [task_of(app, template, seed) for seed in range(20)]
         assert tasks == [task_of(app, template, seed) for seed in range(20)]
         assert len({task.ques for task in tasks}) >= 5
+
+
+def test_task_files_share_no_template_application_or_skin_that_one_of_them_holds_out(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Application, "seed_records", property(lambda app: MADE_STATES[app.name]))
+    files = {}
+    for number in range(2):
+        make_tasks.main(make_tasks.Config(tmp_path / str(number), tasks_per_template=3))
+        files[number] = {path.stem: path.read_text() for path in (tmp_path / str(number)).iterdir()}
+    assert files[0] == files[1] and capsys.readouterr().out.count("sha256") == 2 * len(make_tasks.FILES)
+    templates = {
+        name: {json.loads(line)["id"].partition("--")[0] for line in text.splitlines()}
+        for name, text in files[0].items()
+    }
+    apps = {name: {template.partition(".")[0] for template in found} for name, found in templates.items()}
+    assert apps["test_app"] == {"hledger", "mediawiki"} and apps["test_skin"] == {"roundup_devel"}
+    assert apps["train"] == apps["test_known"] == apps["test"] == {*app_names()} - apps["test_app"] - apps["test_skin"]
+    assert templates["test_known"] <= templates["train"] and not templates["test"] & templates["train"]
+    skin = {template.replace("roundup_devel", "roundup") for template in templates["test_skin"]}
+    assert skin <= templates["train"] and len(templates["test_app"]) == sum(
+        app in apps["test_app"] for app, _ in TEMPLATES
+    )
 
 
 def test_changes_are_records_and_their_order_means_nothing() -> None:
