@@ -1,15 +1,17 @@
-"""Import and packing of many steps: seconds against a plain copy of the same bytes, memory, and what kill -9 leaves.
+"""Import and packing of many steps: seconds and CPU seconds against `tar`, memory, and what kill -9 leaves.
 
-    python -m benchmarks.data_streaming --num_steps 100000 --kilobytes 45 --work_dir /big/disk
+    python -m benchmarks.data_streaming --num_steps 10000 --kilobytes 300 --work_dir /big/disk
 
 Others' webdataset tars of generated screenshots (PNGs of noise, every one different) go through import_data.py and
-convert_to_tar_data.py, each in a process of its own and in turns with three copies: of the tars, of their members by
-Python's tarfile, and of the images as files. Then both are killed when half of their files are written, and started
-again: the shards must be the same, byte for byte. The work takes four times the screenshots' bytes on disk. Every time
-ends when the disk has the bytes (`sync`). Seconds mean something where nothing else runs; CPU seconds, the system's on
-behalf of a process among them, nearly everywhere.
+convert_to_tar_data.py, in turns with GNU tar, which writes the same files without looking at them: `tar -x` of the tars
+into images and texts, `tar -c` of the images into tars, as many processes as there are CPUs. Then both commands are
+killed when half of their files are written, and started again: the shards must be the same, byte for byte. The work
+takes three times the screenshots' bytes on disk. Whatever is read is on disk alone before (`posix_fadvise`), and every
+time ends when the disk has what was written (`sync`). Memory is that of all processes together, what they share counted
+once. `--work_dir /dev/shm` has no disk: there CPU seconds mean most.
 """
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -20,7 +22,6 @@ import statistics
 import struct
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 import zlib
@@ -28,15 +29,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.conversion_data import WORDS
+from benchmarks.usage import pss_mb
 from common import cli
 from common.files import file_digest, write_json
+from common.processes import num_cores
 from common.shown.tables import Table, print_table
 from data.shards.tar import TarWriter
 
 ROOT = Path(__file__).resolve().parent.parent
 _PER_TAR = 1000
 _WIDTH = 256
-_POLL_S = 0.02
+_PER_SHARD = 500
+_POLL_S = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Config:
     characters: int = 3000
     """Of a step's text."""
     repeats: int = 3
-    """Turns of copies and commands."""
+    """Turns of `tar` and the commands."""
     work_dir: str = ""
     """Where to work; empty: a temporary folder."""
     output: str = ""
@@ -59,7 +63,7 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """A command or copy: seconds of the clock and of CPUs, and the largest process's memory."""
+    """Seconds of the clock and of CPUs, and the memory of all processes together."""
 
     seconds: float
     cpu_s: float = 0.0
@@ -96,45 +100,31 @@ def write_tars(folder: Path, config: Config) -> int:
     return num_bytes
 
 
-def copy(source: Path, target: Path, how: Callable[[Path, Path], object] = shutil.copytree) -> Measured:
-    """A copy of a folder in this process, which is removed."""
-    os.sync()
-    begin, cpu = time.perf_counter(), time.process_time()
-    how(source, target)
-    os.sync()
-    measured = Measured(time.perf_counter() - begin, time.process_time() - cpu)
-    shutil.rmtree(target)
-    return measured
-
-
-def copy_members(source: Path, target: Path) -> None:
-    """Tars to tars, a member at a time, by Python's own tarfile."""
-    target.mkdir()
-    for path in sorted(source.iterdir()):
-        with tarfile.open(path) as theirs, tarfile.open(target / path.name, "w") as ours:
-            for member in theirs:
-                ours.addfile(member, theirs.extractfile(member))
-
-
 def start(*command: object) -> subprocess.Popen[bytes]:
     """In a process group of its own, so that its workers die with it."""
-    words = [sys.executable, *map(str, command)]
+    words = list(map(str, command))
     print(f"{time.strftime('%H:%M:%S')} {Path(words[1]).name}", file=sys.stderr, flush=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, start-up would compile all anew each time
     return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, process_group=0)
 
 
-def run(*command: object) -> Measured:
-    """A command to its end."""
+def run(reads: Path, *command: object) -> Measured:
+    """A command to its end; `reads` is the folder whose files it reads."""
     os.sync()
-    begin = time.perf_counter()
+    for path in reads.iterdir():
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    begin, peak = time.perf_counter(), 0.0
     process = start(*command)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+        peak = max(peak, pss_mb(process.pid).total())
+        time.sleep(_POLL_S)
+    process.returncode = os.waitstatus_to_exitcode(ended[1])
     if process.returncode:
-        raise SystemExit(f"{command[0]}: exit code {process.returncode}")
+        raise SystemExit(f"{command[1]}: exit code {process.returncode}")
     os.sync()
-    measured = Measured(time.perf_counter() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1000)
+    measured = Measured(time.perf_counter() - begin, ended[2].ru_utime + ended[2].ru_stime, peak)
     print(
         f"  {measured.seconds:.1f} s, CPU {measured.cpu_s:.1f} s, {measured.peak_mb:.0f} MB",
         file=sys.stderr,
@@ -149,35 +139,30 @@ def killed(is_half: Callable[[], bool], *command: object) -> None:
     while not is_half() and process.poll() is None:
         time.sleep(_POLL_S)
     if process.poll() is not None:
-        raise SystemExit(f"{command[0]}: ended before it was killed")
+        raise SystemExit(f"{command[1]}: ended before it was killed")
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-COPY, FILES = "copy of the tars", "copy of the images as files"
-MEMBERS = "copy of the tars by Python's tarfile, a member at a time"
+UNTAR, TAR = "tar -x: tars to images and texts", "tar -c: images to tars"
 IMPORT, PACK = "import_data.py: tars to images and samples", "convert_to_tar_data.py: to shards"
-IMPORT_AGAIN, PACK_AGAIN = (
-    "import_data.py, once more after a kill at half",
-    "convert_to_tar_data.py, after a kill at half",
-)
+IMPORT_AGAIN, PACK_AGAIN = "import_data.py, after a kill at half", "convert_to_tar_data.py, after a kill at half"
+BASES = {IMPORT: UNTAR, PACK: TAR}
 
 
 def main(config: Config) -> None:
-    """Generate, copy, convert, kill, convert, compare; print the table."""
+    """Generate, unpack, convert, kill, convert, compare; print the table."""
     with tempfile.TemporaryDirectory(dir=config.work_dir or None, prefix="streaming-") as folder:
         turns, facts = measure(Path(folder), config)
-    names = ["s", "times the copy", "CPU s", "times the copy's", "peak MB"]
+    names = ["s", "times tar's", "CPU s", "times tar's", "peak MB"]
     table = Table([f"{config.num_steps} steps, {facts['mb']:.0f} MB"], names)
     for name in turns[-1]:
-        found = [(turn[name], turn[COPY]) for turn in turns if name in turn]
-        seconds, cpu = [one.seconds for one, _ in found], [one.cpu_s for one, _ in found]
-        ratios = [one.seconds / base.seconds for one, base in found]
-        of_cpu = [one.cpu_s / base.cpu_s for one, base in found]
-        peak = max(one.peak_mb for one, _ in found)
-        is_copy = name == COPY
-        cells = (_middle(seconds, 1), "" if is_copy else _middle(ratios, 2))
-        table.add(name, *cells, _middle(cpu, 1), "" if is_copy else _middle(of_cpu, 2), f"{peak:.0f}" if peak else "")
+        found = [turn[name] for turn in turns if name in turn]
+        bases = [turn[BASES[name]] for turn in turns] if name in BASES else []
+        ratios = [(one.seconds / base.seconds, one.cpu_s / base.cpu_s) for one, base in zip(found, bases, strict=False)]
+        seconds, cpu = _middle([one.seconds for one in found], 1), _middle([one.cpu_s for one in found], 1)
+        of_seconds, of_cpu = (_middle([pair[place] for pair in ratios], 2) for place in (0, 1))
+        table.add(name, seconds, of_seconds, cpu, of_cpu, f"{max(one.peak_mb for one in found):.0f}")
     print_table(table)
     print(f"medians (range) of {config.repeats} turns")
     print(f"killed and continued: the same samples {facts['same_samples']}, the same shards {facts['same_shards']}")
@@ -187,6 +172,8 @@ def main(config: Config) -> None:
 
 
 def _middle(numbers: list[float], digits: int) -> str:
+    if not numbers:
+        return ""
     median = f"{statistics.median(numbers):.{digits}f}"
     return f"{median} ({min(numbers):.{digits}f} to {max(numbers):.{digits}f})" if len(numbers) > 1 else median
 
@@ -194,10 +181,22 @@ def _middle(numbers: list[float], digits: int) -> str:
 def measure(work: Path, config: Config) -> tuple[list[dict[str, Measured]], dict[str, object]]:
     """(of each turn what was done; the last one also holds what follows the kills, facts)."""
     tars, images, samples, shards = work / "tars", work / "images", work / "samples.json", work / "shards"
-    toolkits = ROOT / "toolkits"
-    take_in = (toolkits / "import_data.py", "--format", "webdataset", "--input_files", tars, "--image_dir", images)
+    theirs = work / "theirs"
+    tool = (sys.executable, ROOT / "toolkits" / "import_data.py")
+    take_in = (*tool, "--format", "webdataset", "--input_files", tars, "--image_dir", images)
     take_in = (*take_in, "--save_json_file", samples)
-    pack = (toolkits / "convert_to_tar_data.py", "--json_files", samples, "--image_dirs", images, "--save_dir", shards)
+    tool = (sys.executable, ROOT / "toolkits" / "convert_to_tar_data.py")
+    pack = (*tool, "--json_files", samples, "--image_dirs", images, "--save_dir", shards)
+    each = f"xargs -0 -P {num_cores()} -n"
+    untar = ("sh", "-c", f"find {tars} -name '*.tar' -print0 | {each} 1 tar -C {theirs} -xf")
+    write_one = f"sh -c 'tar -cf {theirs}/$$.tar \"$@\"' sh"
+    tar = ("sh", "-c", f"cd {images} && find . -name '*.png' -print0 | {each} {_PER_SHARD} {write_one}")
+
+    def in_turn(reads: Path, command: tuple[object, ...]) -> Measured:
+        theirs.mkdir()
+        measured = run(reads, *command)
+        shutil.rmtree(theirs)
+        return measured
 
     def remove() -> None:
         for path in (images, shards):
@@ -208,22 +207,24 @@ def measure(work: Path, config: Config) -> tuple[list[dict[str, Measured]], dict
     num_bytes, turns = write_tars(tars, config), []
     for _ in range(config.repeats):
         remove()
-        turn = {
-            COPY: copy(tars, work / "copy"),
-            MEMBERS: copy(tars, work / "copy", copy_members),
-            IMPORT: run(*take_in),
-        }
-        turns.append({**turn, FILES: copy(images, work / "copy"), PACK: run(*pack)})
+        turn = {UNTAR: in_turn(tars, untar), IMPORT: run(tars, *take_in)}
+        turns.append({**turn, TAR: in_turn(images, tar), PACK: run(images, *pack)})
     before = file_digest(samples), file_digest(shards / "manifest.json")
     remove()
-    killed(lambda: sum(1 for _ in images.iterdir()) > config.num_steps / 2, *take_in)
-    again = {IMPORT_AGAIN: run(*take_in)}
-    num_tars = -(-config.num_steps // 500)
-    partly = shards.with_name(f".{shards.name}.tmp")
-    killed(lambda: len(list((partly / ".done").glob("*.json"))) > num_tars / 2, *pack)
-    turns[-1] |= {**again, PACK_AGAIN: run(*pack)}
+    killed(lambda: _count(images) > config.num_steps / 2, *take_in)
+    again = {IMPORT_AGAIN: run(tars, *take_in)}
+    done = shards.with_name(f".{shards.name}.tmp") / ".done"
+    killed(lambda: _count(done) > config.num_steps / _PER_SHARD / 2, *pack)
+    turns[-1] |= {**again, PACK_AGAIN: run(images, *pack)}
     same = file_digest(samples) == before[0], file_digest(shards / "manifest.json") == before[1]
     return turns, {"mb": num_bytes / 1e6, "same_samples": same[0], "same_shards": same[1]}
+
+
+def _count(folder: Path) -> int:
+    """How many files there are by now."""
+    with contextlib.suppress(FileNotFoundError):
+        return sum(1 for _ in os.scandir(folder))
+    return 0
 
 
 if __name__ == "__main__":

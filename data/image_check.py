@@ -32,6 +32,8 @@ _JPEG, _JPEG_END, _JPEG_SCAN = b"\xff\xd8\xff", b"\xd9", b"\xda"
 _JPEG_FRAMES = {bytes([kind]) for kind in range(0xC0, 0xD0)} - {b"\xc4", b"\xc8", b"\xcc"}
 _SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 """The next mark behind compressed pixels, but for those that restart them; a 255 in them has a 0 behind it."""
+_PIECE = 2**15
+"""Packed bytes that are unpacked at once: what is large is given back to the system and cleared by it each time."""
 _LAST_FILTER = 4
 """Each row of a PNG begins with the number of a filter (its specification, section 9.2)."""
 
@@ -100,13 +102,19 @@ def _unpacks(chunks: list[tuple[bytes, memoryview]]) -> bool:
     if depth != 8 or color not in _CHANNELS or any(ways) or {*kinds[kinds.index(b"IDAT") :]} != {b"IDAT", b"IEND"}:
         return False
     width, height = _PNG_SIZE.unpack_from(chunks[0][1])
-    row = 1 + width * _CHANNELS[color]
-    unpack = zlib_ng.decompressobj()
+    row, packed = 1 + width * _CHANNELS[color], (data for kind, data in chunks if kind == b"IDAT")
+    unpack, position, end = zlib_ng.decompressobj(), 0, (1 + width * _CHANNELS[color]) * height
     try:
-        pixels = unpack.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT"), row * height + 1)
+        for data in packed:
+            for begin in range(0, len(data), _PIECE):
+                pixels = unpack.decompress(data[begin : begin + _PIECE], end + 1 - position)
+                filters = pixels[-position % row :: row]
+                position += len(pixels)
+                if position > end or max(filters, default=0) > _LAST_FILTER:
+                    return False
     except zlib_ng.error:  # pyright: ignore[reportGeneralTypeIssues]  # its stub calls the class an instance
         return False
-    return unpack.eof and len(pixels) == row * height and max(pixels[::row]) <= _LAST_FILTER
+    return unpack.eof and position == end
 
 
 def _says(look: Callable[[bytes], bool], content: bytes) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """`path` as it was sent, `body` parsed from JSON, None where there is none."""
+    """`path` as it was sent, `body` parsed from JSON, its bytes where it is none, None where there is no body."""
 
     method: str
     path: str
@@ -21,16 +21,19 @@ class Request:
 
 @contextlib.contextmanager
 def answering(answer: Callable[[Request], tuple[int, Any]]) -> Iterator[str]:
-    """Yields the base URL of a server, in threads of the test; `answer` gives a status and what is sent as JSON."""
+    """Yields the base URL of a server, in threads of the test; `answer` gives a status and what is sent:
+    bytes as HTML, all else as JSON."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            length = int(self.headers.get("content-length", 0))
-            body = json.loads(self.rfile.read(length)) if length else None
+            body = self.rfile.read(int(self.headers.get("content-length", 0))) or None
+            with contextlib.suppress(ValueError):
+                body = json.loads(body or b"null")
             status, value = answer(Request(self.command, self.path, self.headers, body))
-            content = json.dumps(value).encode()
+            is_page = isinstance(value, bytes)
+            content = value if is_page else json.dumps(value).encode()
             self.send_response(status)
-            self.send_header("content-type", "application/json")
+            self.send_header("content-type", "text/html; charset=utf-8" if is_page else "application/json")
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

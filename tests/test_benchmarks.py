@@ -25,7 +25,6 @@ COMMANDS = sorted(
 SMALL = {
     "benchmarks/conversion.py data": "--num_trajectories 3 --screenshots drawn --num_repeats 1 --output OUT",
     "benchmarks/proposals.py": "--num_tasks 4",
-    "benchmarks/reply_forms.py": "--batch 2 --num_tokens 8 --repeats 1 --output OUT",
     "-m benchmarks.data_formats": "--num_trajectories 2 --screenshots drawn --formats atif hf --output OUT",
     "-m benchmarks.hit_test": "--clicks 3 --repeats 1 --output OUT",
     "-m benchmarks.page_lengths": "--urls SITE --policy examples/quickstart/starting_policy/weights --num_pages 3 "
@@ -58,7 +57,6 @@ ELSEWHERE = {
     "-m benchmarks.online_exactness": "tests/examples/test_online_compare.py",
     "-m benchmarks.serving_nodes": "tests/server/cluster/test_server_nodes.py",
     "-m benchmarks.collection_nodes": "tests/collection/nodes/test_nodes.py",
-    "-m benchmarks.quickstart": "tests/examples/test_quickstart_times.py",
     "-m benchmarks.online_waiting": "tests/examples/test_online_compare.py",
 }
 

@@ -6,7 +6,7 @@ import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import xxhash
 
@@ -114,7 +114,7 @@ def scan(path: str | Path) -> list[Member]:
     """
     try:
         with open(path, "rb") as file:
-            return list(_scan(file, file.seek(0, os.SEEK_END)))
+            return list(_scan(file.fileno(), os.fstat(file.fileno()).st_size))
     except FileNotFoundError:
         raise UserError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -123,7 +123,7 @@ def scan(path: str | Path) -> list[Member]:
         raise UserError(f"{path}: {error}") from None
 
 
-def _scan(file: BinaryIO, num_bytes: int) -> Iterator[Member]:
+def _scan(file: int, num_bytes: int) -> Iterator[Member]:
     start = position = 0
     long_name = None
     while True:
@@ -150,11 +150,10 @@ def _scan(file: BinaryIO, num_bytes: int) -> Iterator[Member]:
             start, long_name = position, None
 
 
-def _read(file: BinaryIO, position: int, size: int, num_bytes: int) -> bytes:
+def _read(file: int, position: int, size: int, num_bytes: int) -> bytes:
     if position + size > num_bytes:
         raise UserError("not a tar, or cut off: it ends without an end mark")
-    file.seek(position)
-    return file.read(size)
+    return os.pread(file, size, position)
 
 
 def _check_header(header: bytes, position: int) -> None:

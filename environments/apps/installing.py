@@ -22,6 +22,7 @@ class About:
     Args:
         finish: what is left to do in the folder of the packages.
         like: the application whose modules take the place of those that this one's folder lacks.
+        held_out: nobody learns on it: it tests, `like` another one, what was learned there with other looks.
     """
 
     title: str
@@ -32,6 +33,7 @@ class About:
     npm: tuple[str, ...] = ()
     finish: Callable[[Path], None] | None = None
     like: str = ""
+    held_out: bool = False
 
     @property
     def packages(self) -> tuple[str, ...]:

@@ -1,14 +1,15 @@
 """Task files of the applications: python -m environments.apps.make_tasks --output_dir DIR
 
 train.jsonl holds the templates to learn from, test_known.jsonl the same templates with seeds of their own, and
-test.jsonl templates that no other file has. Nobody is asked for the same thing twice. The same applications give the
-same files; the hash of each is printed.
+test.jsonl templates that no other file has. test_skin.jsonl and test_app.jsonl hold those of applications that nobody
+learns on: known ones with other looks, and others. Nobody is asked for the same thing twice. The same applications give
+the same files; the hash of each is printed.
 """
 
 import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from common import cli
 from common.files import file_digest
@@ -17,8 +18,15 @@ from data.task import Task, write_tasks
 from environments.apps.application import Application, chosen_apps
 from environments.apps.templates import Split, State, make_task, parse
 
-FILES: dict[str, tuple[Split, int]] = {"train": ("train", 0), "test_known": ("train", 200_000), "test": ("test", 0)}
-"""By the name of a file: which templates, and the first seed."""
+HeldOut = Literal["nothing", "skin", "app"]
+FILES: dict[str, tuple[tuple[Split, ...], int, HeldOut]] = {
+    "train": (("train",), 0, "nothing"),
+    "test_known": (("train",), 200_000, "nothing"),
+    "test": (("test",), 0, "nothing"),
+    "test_skin": (("train",), 200_000, "skin"),
+    "test_app": (("train", "test"), 0, "app"),
+}
+"""By the name of a file: which templates, the first seed, and what of an application is held out."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,10 +42,13 @@ class Config(Checked):
 
 
 def main(config: Config) -> None:
-    """Write all files."""
+    """Write all files that have tasks."""
     for name in FILES:
         tasks = [task for app in chosen_apps(config.apps) for task in tasks_of(app, name, config.tasks_per_template)]
         path = config.output_dir / f"{name}.jsonl"
+        if not tasks:
+            path.unlink(missing_ok=True)
+            continue
         write_tasks(path, tasks)
         templates = {task.id.partition("--")[0] for task in tasks}
         print(f"{path}: {len(tasks)} tasks of {len(templates)} templates, sha256 {file_digest(path, 'sha256')[:16]}")
@@ -45,15 +56,23 @@ def main(config: Config) -> None:
 
 def tasks_of(app: Application, name: str, number: int) -> Iterator[Task]:
     """An application's tasks in the file of this name."""
-    split, first = FILES[name]
+    splits, first, held_out = FILES[name]
+    if held_out != _held_out(app):
+        return
     state = State(app.seed_records)
     asked: set[str] = set()
     if name == "test_known":
         asked = {_key(app, task) for task in tasks_of(app, "train", number)}
     for template, about in app.module("tasks").TEMPLATES.items():
-        if about.split == split:
+        if about.split in splits:
             drawn = (make_task(app, template, seed, state) for seed in range(first, first + number))
             yield from _new(app, drawn, asked)
+
+
+def _held_out(app: Application) -> HeldOut:
+    if not app.about.held_out:
+        return "nothing"
+    return "skin" if app.about.like else "app"
 
 
 def _new(app: Application, tasks: Iterable[Task], asked: set[str]) -> Iterator[Task]:

@@ -38,17 +38,24 @@ class State:
 
 @dataclass(frozen=True)
 class Template:
-    """Args:
-
-    wordings: each with the same slots in braces, whose values may be told apart again (`parse`).
-    draw: an instance from a state; the same for the same random generator.
-    split: those of `test` are held out.
-    """
+    """Made by `ask`."""
 
     family: Family
-    wordings: tuple[str, ...]
     draw: Callable[[State, random.Random], Instance]
-    split: Split = "train"
+    wordings: tuple[str, ...]
+    split: Split
+
+
+def ask(
+    family: Family, draw: Callable[[State, random.Random], Instance], *wordings: str, split: Split = "train"
+) -> Template:
+    """Args:
+
+    draw: an instance from a state; the same for the same random generator.
+    wordings: each with the same slots in braces, whose values may be told apart again (`parse`).
+    split: those of `test` are held out.
+    """
+    return Template(family, draw, wordings, split)
 
 
 def make_task(app: Application, name: str, number: int, state: State) -> Task:

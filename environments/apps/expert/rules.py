@@ -152,12 +152,37 @@ def say(read: Callable[[Situation], str], label: str = "") -> Rule:
 
 def tell(pattern: str) -> Rule:
     """Answer with the group of the first element's name that fits."""
+    return say(part(pattern))
+
+
+def part(pattern: str) -> Callable[[Situation], str]:
+    """The group of the first element's name that fits, or ""."""
 
     def read(now: Situation) -> str:
         found = (re.search(pattern, element.name, re.IGNORECASE) for element in now.page.elements)
         return next((match[1] for match in found if match), "")
 
-    return say(read)
+    return read
+
+
+def note(read: Callable[[Situation], str], then: Rule) -> Rule:
+    """Before going on, say what is read on the page, where that is not empty; `noted` knows it later."""
+
+    def apply(now: Situation) -> Move | None:
+        value, move = read(now), then(now)
+        return Move(f"I note '{value}'. {move.reason}", move.action) if value and move else None
+
+    return apply
+
+
+def noted(use: Callable[[str], Rule]) -> Rule:
+    """What to do with the newest that was noted."""
+
+    def apply(now: Situation) -> Move | None:
+        value = now.recalled(r"I note '(.+?)'\.")
+        return use(value)(now) if value else None
+
+    return apply
 
 
 def tell_after(label: str, role: str = "cell") -> Rule:

@@ -17,6 +17,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
     say,
     scroll,
@@ -114,15 +116,8 @@ def balance(now: Situation, account: str) -> str:
 
 
 def _confirm_balance(account: str, date: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        value, move = balance(now, account), scroll_up(now)
-        return Move(f"The page says 'balance {value}'. {move.reason}", move.action) if value else None
-
-    def enter(now: Situation) -> Move | None:
-        value = now.recalled(r"The page says 'balance (.+?)'")
-        return add_balance(account, date, value)(now) if value else None
-
-    return first(enter, page_of("Trial Balance", note))
+    enter = noted(lambda value: add_balance(account, date, value))
+    return first(enter, page_of("Trial Balance", note(lambda now: balance(now, account), scroll_up)))
 
 
 def field(pattern: str, text: str, place: int = 0, roles: tuple[str, ...] = ("combobox", "textbox")) -> Rule:
@@ -218,20 +213,11 @@ def _no_such_payment(payee: str, date: str) -> Rule:
 
 
 def _note_on_payment(payee: str, date: str, day: str, text: str) -> Rule:
-    def note(found: Row) -> Rule:
-        target = next((account for amount, account in found.postings.items() if not amount.startswith("-")), "")
+    def target(found: Row) -> Rule:
+        name = next((account for amount, account in found.postings.items() if not amount.startswith("-")), "")
+        return note(lambda now: name, first(click(r"\+"), scroll_up)) if name else scroll
 
-        def apply(now: Situation) -> Move | None:
-            move = first(click(r"\+"), scroll_up)(now)
-            return move and Move(f"The page says 'booked on {target}'. {move.reason}", move.action)
-
-        return apply if target else scroll
-
-    def write_it(now: Situation) -> Move | None:
-        account = now.recalled(r"The page says 'booked on (.+?)'")
-        return add_note(account, day, text)(now) if account else None
-
-    return first(write_it, journal(date, row((payee,), note)))
+    return first(noted(lambda account: add_note(account, day, text)), journal(date, row((payee,), target)))
 
 
 def _the_one(month: str, source: str, target: str, rule: Callable[[Row], Rule]) -> Rule:

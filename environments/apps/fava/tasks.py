@@ -7,7 +7,7 @@ from environments.apps.application import Record
 from environments.apps.fava.content import CURRENCY, SOURCES
 from environments.apps.ledgers.book import Book, amount, balances, postings, some_day, source, target
 from environments.apps.ledgers.months import called
-from environments.apps.templates import Instance, State, Template, cannot, leaves, says, shows
+from environments.apps.templates import Instance, State, Template, ask, cannot, leaves, says, shows
 
 _BOOK = "/bicycle-workshop"
 _REPORTS = {"income statement": "income_statement", "balance sheet": "balance_sheet", "trial balance": "trial_balance"}
@@ -117,149 +117,118 @@ def _no_payment(state: State, rng: random.Random) -> Instance:
 
 
 TEMPLATES: dict[str, Template] = {
-    "paid-amount": Template(
+    "paid-amount": ask(
         "answer",
-        (
-            "How many euros did the workshop pay {payee} on {date}?",
-            "Look up how much the payment to {payee} of {date} was.",
-            "I need the amount that {payee} got from us on {date}.",
-        ),
         BOOK.paid_amount,
+        "How many euros did the workshop pay {payee} on {date}?",
+        "Look up how much the payment to {payee} of {date} was.",
+        "I need the amount that {payee} got from us on {date}.",
     ),
-    "paid-from": Template(
+    "paid-from": ask(
         "answer",
-        (
-            "Which account did the money for {payee} on {date} come from? Give its full name.",
-            "On {date} we paid {payee}. From which account, by its full name?",
-        ),
         _paid_from,
+        "Which account did the money for {payee} on {date} come from? Give its full name.",
+        "On {date} we paid {payee}. From which account, by its full name?",
     ),
-    "month-spending": Template(
+    "month-spending": ask(
         "answer",
-        (
-            "What do the expenses in {account} add up to in {month}?",
-            "How many euros went to {account} in {month}?",
-            "For {month} the tax office asks for the total of {account}. What is it?",
-        ),
         BOOK.month_spending,
+        "What do the expenses in {account} add up to in {month}?",
+        "How many euros went to {account} in {month}?",
+        "For {month} the tax office asks for the total of {account}. What is it?",
     ),
-    "account-balance": Template(
+    "account-balance": ask(
         "answer",
-        (
-            "What is the balance of {account} over the whole book?",
-            "Add up all that the book knows of {account}: what is its balance?",
-        ),
         BOOK.account_balance,
-        "test",
+        "What is the balance of {account} over the whole book?",
+        "Add up all that the book knows of {account}: what is its balance?",
+        split="test",
     ),
-    "open-account": Template(
+    "open-account": ask(
         "open",
-        (
-            "Show me the page of the account {account}.",
-            "Go to the account {account} and leave its page open, without any filter.",
-        ),
         _open_account,
+        "Show me the page of the account {account}.",
+        "Go to the account {account} and leave its page open, without any filter.",
     ),
-    "open-report": Template(
+    "open-report": ask(
         "open",
-        (
-            "Show me the {report} of {month} and nothing but that month.",
-            "Open the {report} with the time filter set to {month}.",
-        ),
         _open_report,
+        "Show me the {report} of {month} and nothing but that month.",
+        "Open the {report} with the time filter set to {month}.",
     ),
-    "add-note": Template(
+    "add-note": ask(
         "create",
-        (
-            "Add a note to the account {account}, dated {date}: {text}.",
-            "Write down a note of {date} on {account}. It should read: {text}.",
-        ),
         _add_note,
+        "Add a note to the account {account}, dated {date}: {text}.",
+        "Write down a note of {date} on {account}. It should read: {text}.",
     ),
-    "add-balance": Template(
+    "add-balance": ask(
         "create",
-        (
-            "Enter a balance of {amount} EUR for {account} with the date {date}.",
-            "On {date} there were {amount} EUR in {account}. Enter this as a balance.",
-        ),
         _add_balance,
-        "test",
+        "Enter a balance of {amount} EUR for {account} with the date {date}.",
+        "On {date} there were {amount} EUR in {account}. Enter this as a balance.",
+        split="test",
     ),
-    "book-payment": Template(
+    "book-payment": ask(
         "create",
-        (
-            "Book {amount} EUR from {source} to {target} on {date}, "
-            "without a payee, and with the narration {narration}.",
-            "On {date} {amount} EUR went from {source} to {target}. Add the transaction. It has no payee, and its "
-            "narration is {narration}.",
-        ),
         _book_payment,
-    ),
-    "delete-payment": Template(
-        "edit",
+        ("Book {amount} EUR from {source} to {target} on {date}, without a payee, and with the narration {narration}."),
         (
-            "Delete the transaction with {payee} of {date}.",
-            "The entry about {payee} on {date} does not belong in the book. Delete it.",
+            "On {date} {amount} EUR went from {source} to {target}. Add the transaction. It has no payee, and its "
+            "narration is {narration}."
         ),
+    ),
+    "delete-payment": ask(
+        "edit",
         _delete_payment,
+        "Delete the transaction with {payee} of {date}.",
+        "The entry about {payee} on {date} does not belong in the book. Delete it.",
     ),
-    "correct-amount": Template(
+    "correct-amount": ask(
         "edit",
-        (
-            "We paid {payee} {new} EUR on {date}, but {old} EUR were booked. Correct it, and keep all the rest.",
-            "Change the amount of the payment to {payee} on {date} from {old} EUR to {new} EUR.",
-        ),
         _correct_amount,
+        "We paid {payee} {new} EUR on {date}, but {old} EUR were booked. Correct it, and keep all the rest.",
+        "Change the amount of the payment to {payee} on {date} from {old} EUR to {new} EUR.",
     ),
-    "find-the-one": Template(
+    "find-the-one": ask(
         "constraints",
-        (
-            "One payment of {month} went from {source} to {target}. Who was the payee?",
-            "Whom did we pay when money went from {source} to {target} in {month}?",
-        ),
         BOOK.find_the_one,
+        "One payment of {month} went from {source} to {target}. Who was the payee?",
+        "Whom did we pay when money went from {source} to {target} in {month}?",
     ),
-    "delete-the-one": Template(
+    "delete-the-one": ask(
         "constraints",
-        (
-            "Delete the only transaction of {month} that went from {source} to {target}.",
-            "In {month} there is one payment from {source} to {target}. It is wrong, delete it.",
-        ),
         _delete_the_one,
-        "test",
+        "Delete the only transaction of {month} that went from {source} to {target}.",
+        "In {month} there is one payment from {source} to {target}. It is wrong, delete it.",
+        split="test",
     ),
-    "confirm-balance": Template(
+    "confirm-balance": ask(
         "steps",
-        (
-            "Look up the balance of {account} over the whole book, and enter it as a balance with the date {date}.",
-            "Enter a balance for {account} dated {date}, of just the amount that the balance sheet gives.",
-        ),
         _confirm_balance,
+        "Look up the balance of {account} over the whole book, and enter it as a balance with the date {date}.",
+        "Enter a balance for {account} dated {date}, of just the amount that the balance sheet gives.",
     ),
-    "note-on-payment": Template(
+    "note-on-payment": ask(
         "steps",
-        (
-            "Find the expense account of the payment to {payee} on {date}, and add a note to it, dated {day}: {text}.",
-            "Which expense account was the payment of {date} to {payee} booked on? Add this note to it, "
-            "dated {day}: {text}.",
-        ),
         _note_on_payment,
-        "test",
-    ),
-    "no-such-account": Template(
-        "impossible",
+        "Find the expense account of the payment to {payee} on {date}, and add a note to it, dated {day}: {text}.",
         (
-            "Put a note on {account}, with the date {date}: {text}.",
-            "The account {account} needs a note of {date} that says: {text}.",
+            "Which expense account was the payment of {date} to {payee} booked on? Add this note to it, "
+            "dated {day}: {text}."
         ),
+        split="test",
+    ),
+    "no-such-account": ask(
+        "impossible",
         _no_account,
+        "Put a note on {account}, with the date {date}: {text}.",
+        "The account {account} needs a note of {date} that says: {text}.",
     ),
-    "no-such-payment": Template(
+    "no-such-payment": ask(
         "impossible",
-        (
-            "What did we pay {payee} for on {date}? Say the narration.",
-            "Tell me the narration of the transaction with {payee} of {date}.",
-        ),
         _no_payment,
+        "What did we pay {payee} for on {date}? Say the narration.",
+        "Tell me the narration of the transaction with {payee} of {date}.",
     ),
 }

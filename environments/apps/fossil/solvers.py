@@ -14,7 +14,10 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
+    part,
     say,
     scroll,
     scroll_up,
@@ -148,47 +151,21 @@ def _set_the_one(type: str, status: str, value: str) -> Rule:
     )
 
 
-def noted(words: str, now: Situation, value: str, entry: str) -> Move | None:
-    """Say what the page says before going on by the menu."""
-    move = _menu(entry)(now)
-    return move and Move(f"The page says '{words} {value}'. {move.reason}", move.action)
-
-
 def _copy_severity(title: str, other: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        value = following(now, "Severity:")
-        return noted("severity", now, value, "Search") if value else None
-
-    def copy(now: Situation) -> Move | None:
-        value = now.recalled(r"The page says 'severity (.+?)'")
-        return edit(title, write("severity", value))(now) if value else None
-
-    return first(copy, on_ticket(other, note), find_ticket(other))
+    severity = note(lambda now: following(now, "Severity:"), _menu("Search"))
+    copy = noted(lambda value: edit(title, write("severity", value)))
+    return first(copy, on_ticket(other, severity), find_ticket(other))
 
 
 def _reviewer(title: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        value = following(now, "Type:")
-        return noted("type", now, value, "Wiki") if value else None
-
-    def look_up(now: Situation) -> Move | None:
-        value = now.recalled(r"The page says 'type (.+?)'")
-        return wiki("Who Reviews What", tell(rf"{value}: (\w+)"))(now) if value else None
-
-    return first(look_up, on_ticket(title, note), find_ticket(title))
+    look_up = noted(lambda value: wiki("Who Reviews What", tell(rf"{value}: (\w+)")))
+    type = note(lambda now: following(now, "Type:"), _menu("Wiki"))
+    return first(look_up, on_ticket(title, type), find_ticket(title))
 
 
 def _keeper_remark(title: str, harbor: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        found = (re.search(r"Keeper of the gauge: (\w+)", element.name) for element in now.page.elements)
-        value = next((match[1] for match in found if match), "")
-        return noted("keeper", now, value, "Search") if value else None
-
-    def write_it(now: Situation) -> Move | None:
-        value = now.recalled(r"The page says 'keeper (.+?)'")
-        return edit(title, write("icomment", value))(now) if value else None
-
-    return first(write_it, wiki(f"Harbor {harbor}", note))
+    keeper = note(part(r"Keeper of the gauge: (\w+)"), _menu("Search"))
+    return first(noted(lambda value: edit(title, write("icomment", value))), wiki(f"Harbor {harbor}", keeper))
 
 
 def _no_such_severity(title: str, value: str) -> Rule:

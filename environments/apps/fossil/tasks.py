@@ -6,7 +6,7 @@ import re
 from environments.apps.application import Record
 from environments.apps.fossil.content import ADMINISTRATOR, AGENT, PRIORITIES, RELEASES, RESOLUTIONS, SEVERITIES, TYPES
 from environments.apps.fossil.seed import ticket_key
-from environments.apps.templates import Instance, State, Template, cannot, edits, leaves, says, shows
+from environments.apps.templates import Instance, State, Template, ask, cannot, edits, leaves, says, shows
 
 _NEW_TITLES = (
     "{} rings at night",
@@ -196,182 +196,144 @@ def _no_harbor(state: State, rng: random.Random) -> Instance:
 
 
 TEMPLATES: dict[str, Template] = {
-    "ticket-severity": Template(
+    "ticket-severity": ask(
         "answer",
-        (
-            "How severe is the ticket {title}?",
-            "Look up the severity of the ticket {title}.",
-            "Somebody reported this: {title}. Which severity does the ticket have?",
-        ),
         _severity,
+        "How severe is the ticket {title}?",
+        "Look up the severity of the ticket {title}.",
+        "Somebody reported this: {title}. Which severity does the ticket have?",
     ),
-    "ticket-priority": Template(
+    "ticket-priority": ask(
         "answer",
-        (
-            "What is the priority of the ticket {title}?",
-            "Tell me which priority the ticket {title} was given.",
-        ),
         _priority,
-        "test",
+        "What is the priority of the ticket {title}?",
+        "Tell me which priority the ticket {title} was given.",
+        split="test",
     ),
-    "highest-tide": Template(
+    "highest-tide": ask(
         "answer",
-        (
-            "How high was the highest tide in {harbor} so far, in centimeters?",
-            "The wiki knows the harbor {harbor}. What is its highest tide, in centimeters?",
-        ),
         _tide,
+        "How high was the highest tide in {harbor} so far, in centimeters?",
+        "The wiki knows the harbor {harbor}. What is its highest tide, in centimeters?",
     ),
-    "release-author": Template(
+    "release-author": ask(
         "answer",
-        (
-            "Who checked in the version that became release {release}?",
-            "One check-in is tagged as release {release}. Which user made it?",
-        ),
         _release_author,
+        "Who checked in the version that became release {release}?",
+        "One check-in is tagged as release {release}. Which user made it?",
     ),
-    "check-in-author": Template(
+    "check-in-author": ask(
         "answer",
-        (
-            "Who made the check-in with the comment {comment}?",
-            "Which user checked this in: {comment}?",
-        ),
         _check_in_author,
-        "test",
+        "Who made the check-in with the comment {comment}?",
+        "Which user checked this in: {comment}?",
+        split="test",
     ),
-    "open-ticket": Template(
+    "open-ticket": ask(
         "open",
-        (
-            "Show me the ticket {title}.",
-            "Open the ticket {title} and leave it on the screen.",
-            "Take me to the ticket that says {title}.",
-        ),
         _open_ticket,
+        "Show me the ticket {title}.",
+        "Open the ticket {title} and leave it on the screen.",
+        "Take me to the ticket that says {title}.",
     ),
-    "open-harbor": Template(
+    "open-harbor": ask(
         "open",
-        (
-            "Show me the wiki page about the harbor {harbor}.",
-            "Open what the wiki says of {harbor} and leave it there.",
-        ),
         _open_harbor,
+        "Show me the wiki page about the harbor {harbor}.",
+        "Open what the wiki says of {harbor} and leave it there.",
     ),
-    "file-ticket": Template(
+    "file-ticket": ask(
         "create",
+        _file_ticket,
         (
             "File a ticket of the type {type} and the severity {severity}, found in version {release}. "
-            "Its summary: {title}.",
-            "Write a new ticket, type {type}, severity {severity}, version {release}. The one-line summary is {title}.",
+            "Its summary: {title}."
         ),
-        _file_ticket,
+        "Write a new ticket, type {type}, severity {severity}, version {release}. The one-line summary is {title}.",
     ),
-    "add-remark": Template(
+    "add-remark": ask(
         "create",
-        (
-            "Append a remark to the ticket {title}. It should read: {text}.",
-            "Add to the ticket {title} as a remark: {text}.",
-        ),
         _add_remark,
+        "Append a remark to the ticket {title}. It should read: {text}.",
+        "Add to the ticket {title} as a remark: {text}.",
     ),
-    "set-severity": Template(
+    "set-severity": ask(
         "edit",
-        (
-            "Change the severity of the ticket {title} to {value}.",
-            "The ticket {title} has the wrong severity, it should be {value}.",
-            "From now on the ticket {title} counts as {value}. Set its severity.",
-        ),
         _set_severity,
+        "Change the severity of the ticket {title} to {value}.",
+        "The ticket {title} has the wrong severity, it should be {value}.",
+        "From now on the ticket {title} counts as {value}. Set its severity.",
     ),
-    "set-priority": Template(
+    "set-priority": ask(
         "edit",
-        (
-            "Give the ticket {title} the priority {value}.",
-            "Set the priority of the ticket {title} to {value}.",
-        ),
         _set_priority,
+        "Give the ticket {title} the priority {value}.",
+        "Set the priority of the ticket {title} to {value}.",
     ),
-    "close-ticket": Template(
+    "close-ticket": ask(
         "edit",
-        (
-            "Close the ticket {title} with the resolution {resolution}.",
-            "The ticket {title} is done. Set its status to Closed and its resolution to {resolution}.",
-        ),
         _close,
+        "Close the ticket {title} with the resolution {resolution}.",
+        "The ticket {title} is done. Set its status to Closed and its resolution to {resolution}.",
     ),
-    "rename-ticket": Template(
+    "rename-ticket": ask(
         "edit",
-        (
-            "Change the title of the ticket {title} to this: {new}.",
-            "The ticket {title} is badly named. Call it {new} instead.",
-        ),
         _rename,
-        "test",
+        "Change the title of the ticket {title} to this: {new}.",
+        "The ticket {title} is badly named. Call it {new} instead.",
+        split="test",
     ),
-    "find-the-one": Template(
+    "find-the-one": ask(
         "constraints",
-        (
-            "Only one ticket of the type {type} has the status {status}. What is its title?",
-            "Which {type} has the status {status}? Give the title of the ticket.",
-        ),
         _find_the_one,
+        "Only one ticket of the type {type} has the status {status}. What is its title?",
+        "Which {type} has the status {status}? Give the title of the ticket.",
     ),
-    "set-the-one": Template(
+    "set-the-one": ask(
         "constraints",
-        (
-            "Set the priority of the only ticket of the type {type} with the status {status} to {value}.",
-            "There is one {type} whose status is {status}. Its priority should be {value}.",
-        ),
         _set_the_one,
-        "test",
+        "Set the priority of the only ticket of the type {type} with the status {status} to {value}.",
+        "There is one {type} whose status is {status}. Its priority should be {value}.",
+        split="test",
     ),
-    "copy-severity": Template(
+    "copy-severity": ask(
         "steps",
-        (
-            "Give the ticket {title} the same severity as the ticket {other}.",
-            "The ticket {title} is just as severe as the ticket {other}. Correct its severity.",
-        ),
         _copy_severity,
+        "Give the ticket {title} the same severity as the ticket {other}.",
+        "The ticket {title} is just as severe as the ticket {other}. Correct its severity.",
     ),
-    "reviewer": Template(
+    "reviewer": ask(
         "steps",
-        (
-            "The wiki page Who Reviews What names a reviewer for each type. Who reviews the ticket {title}?",
-            "Look up the type of the ticket {title}, then tell me who reviews it by the wiki page Who Reviews What.",
-        ),
         _reviewer,
+        "The wiki page Who Reviews What names a reviewer for each type. Who reviews the ticket {title}?",
+        "Look up the type of the ticket {title}, then tell me who reviews it by the wiki page Who Reviews What.",
     ),
-    "keeper-remark": Template(
+    "keeper-remark": ask(
         "steps",
+        _keeper_remark,
         (
             "Look up in the wiki who keeps the gauge of {harbor}, and append just that name as a remark to the ticket "
-            "{title}.",
-            "Append to the ticket {title} a remark that is only the name of the keeper of the gauge of {harbor}.",
+            "{title}."
         ),
-        _keeper_remark,
-        "test",
+        "Append to the ticket {title} a remark that is only the name of the keeper of the gauge of {harbor}.",
+        split="test",
     ),
-    "no-such-ticket": Template(
+    "no-such-ticket": ask(
         "impossible",
-        (
-            "Let the severity of the ticket {title} be {value}.",
-            "The severity of the ticket {title} must become {value}.",
-        ),
         _no_ticket,
+        "Let the severity of the ticket {title} be {value}.",
+        "The severity of the ticket {title} must become {value}.",
     ),
-    "no-such-severity": Template(
+    "no-such-severity": ask(
         "impossible",
-        (
-            "Mark the ticket {title} as {value} in its severity.",
-            "In the field for the severity of the ticket {title} choose {value}.",
-        ),
         _no_severity,
+        "Mark the ticket {title} as {value} in its severity.",
+        "In the field for the severity of the ticket {title} choose {value}.",
     ),
-    "no-such-harbor": Template(
+    "no-such-harbor": ask(
         "impossible",
-        (
-            "In which year was the gauge of {harbor} built?",
-            "Find the year in which {harbor} got its gauge.",
-        ),
         _no_harbor,
+        "In which year was the gauge of {harbor} built?",
+        "Find the year in which {harbor} got its gauge.",
     ),
 }

@@ -8,4 +8,5 @@ ABOUT = About(
     version="1.25",
     license="GPL-3.0-or-later",
     debian=("hledger-web=1.25-1", *_LIBRARIES),
+    held_out=True,
 )

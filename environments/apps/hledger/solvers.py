@@ -17,6 +17,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     say,
     scroll,
     scroll_up,
@@ -119,16 +121,9 @@ def add(date: str, description: str, *postings: tuple[str, str]) -> Rule:
     return first(done(f"I should type '{description}' into"), form, click("Add a transaction"), scroll_up)
 
 
-def read_then(note: Callable[[Situation], str], rule: Callable[[str], Rule]) -> Rule:
+def read_then(read: Callable[[Situation], str], rule: Callable[[str], Rule]) -> Rule:
     """What a page says is noted while the form for a new transaction is opened, which hides it."""
-
-    def apply(now: Situation) -> Move | None:
-        if noted := now.recalled(r"I note '(.+?)'"):
-            return rule(noted)(now)
-        noted, move = note(now), first(click("Add a transaction"), scroll_up)(now)
-        return Move(f"I note '{noted}'. {move.reason}", move.action) if noted and move else None
-
-    return apply
+    return first(noted(rule), note(read, first(click("Add a transaction"), scroll_up)))
 
 
 def with_row(query: str, fits: Callable[[Row], bool], rule: Callable[[Row], Rule]) -> Rule:

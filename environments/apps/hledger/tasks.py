@@ -7,7 +7,7 @@ from environments.apps.application import Record
 from environments.apps.hledger.content import CURRENCY, SOURCES
 from environments.apps.ledgers.book import Book, balances, postings, some_day, target
 from environments.apps.ledgers.months import called
-from environments.apps.templates import Instance, State, Template, cannot, leaves, says, shows
+from environments.apps.templates import Instance, State, Template, ask, cannot, leaves, says, shows
 
 _STRANGERS = ("Copper Kettle", "Lantern Works", "Grand Piano Movers", "Sable Insurance", "Ivy Gardeners")
 _NEW_THINGS = ("First aid kit", "Ladder", "Desk lamp", "Microphone stand", "Fire blanket", "Coat hangers")
@@ -98,155 +98,149 @@ def _no_payment(state: State, rng: random.Random) -> Instance:
 
 
 TEMPLATES: dict[str, Template] = {
-    "paid-amount": Template(
+    "paid-amount": ask(
         "answer",
-        (
-            "How many euros did the theater pay {payee} on {date}?",
-            "Look up how much the payment to {payee} of {date} was.",
-            "I need the amount that {payee} got from us on {date}.",
-            "{payee} says that we paid on {date}. How much was it?",
-        ),
         BOOK.paid_amount,
+        "How many euros did the theater pay {payee} on {date}?",
+        "Look up how much the payment to {payee} of {date} was.",
+        "I need the amount that {payee} got from us on {date}.",
+        "{payee} says that we paid on {date}. How much was it?",
     ),
-    "month-spending": Template(
+    "month-spending": ask(
         "answer",
-        (
-            "What do the expenses in {account} add up to in {month}?",
-            "How many euros went to {account} in {month}?",
-            "For {month} the treasurer wants the total of {account}. What is it?",
-        ),
         BOOK.month_spending,
+        "What do the expenses in {account} add up to in {month}?",
+        "How many euros went to {account} in {month}?",
+        "For {month} the treasurer wants the total of {account}. What is it?",
     ),
-    "invoice-payee": Template(
+    "invoice-payee": ask(
         "answer",
-        (
-            "Our journal has a transaction with the code {code}. Whom did we pay?",
-            "Whose invoice was booked under the code {code}?",
-            "A note says only: code {code}. Find the payee in the journal.",
-        ),
         _invoice_payee,
+        "Our journal has a transaction with the code {code}. Whom did we pay?",
+        "Whose invoice was booked under the code {code}?",
+        "A note says only: code {code}. Find the payee in the journal.",
     ),
-    "account-balance": Template(
+    "account-balance": ask(
         "answer",
-        (
-            "What is the balance of {account} over the whole journal?",
-            "Add up all that the journal knows of {account}: what is its balance?",
-        ),
         BOOK.account_balance,
-        "test",
+        "What is the balance of {account} over the whole journal?",
+        "Add up all that the journal knows of {account}: what is its balance?",
+        split="test",
     ),
-    "open-account": Template(
+    "open-account": ask(
         "open",
-        (
-            "Show me the register of the account {account}.",
-            "Go to the account {account} and leave the list of its transactions open, without any other filter.",
-            "I want to see everything that was booked on {account}, and nothing else.",
-        ),
         _open_account,
+        "Show me the register of the account {account}.",
+        "Go to the account {account} and leave the list of its transactions open, without any other filter.",
+        "I want to see everything that was booked on {account}, and nothing else.",
     ),
-    "open-month": Template(
+    "open-month": ask(
         "open",
-        (
-            "Show me the general journal of {month}, filtered by its date and by nothing else.",
-            "Search the general journal for the transactions dated in {month} and leave the result open.",
-        ),
         _open_month,
+        "Show me the general journal of {month}, filtered by its date and by nothing else.",
+        "Search the general journal for the transactions dated in {month} and leave the result open.",
     ),
-    "book-payment": Template(
+    "book-payment": ask(
         "create",
-        (
-            "Book {amount} EUR from {source} to {target} on {date} with the description {description}.",
-            "On {date} {amount} EUR went from {source} to {target}. Add the transaction. Its description is "
-            "{description}.",
-            "Add a transaction dated {date} for this: {description}. It cost {amount} EUR, which came from {source} "
-            "and belongs to {target}.",
-        ),
         _book_payment,
+        "Book {amount} EUR from {source} to {target} on {date} with the description {description}.",
+        (
+            "On {date} {amount} EUR went from {source} to {target}. Add the transaction. Its description is "
+            "{description}."
+        ),
+        (
+            "Add a transaction dated {date} for this: {description}. It cost {amount} EUR, which came from {source} "
+            "and belongs to {target}."
+        ),
     ),
-    "split-payment": Template(
+    "split-payment": ask(
         "create",
+        _split_payment,
         (
             "Add one transaction dated {date} with the description {description}: {one} EUR for {first} and {other} "
-            "EUR for {second}, all from {source}.",
-            "We paid from {source} on {date}. Of it {one} EUR belong to {first} and {other} EUR to {second}. Book it "
-            "as a single transaction described as {description}.",
+            "EUR for {second}, all from {source}."
         ),
-        _split_payment,
-        "test",
+        (
+            "We paid from {source} on {date}. Of it {one} EUR belong to {first} and {other} EUR to {second}. Book it "
+            "as a single transaction described as {description}."
+        ),
+        split="test",
     ),
-    "correct-account": Template(
+    "correct-account": ask(
         "edit",
+        _correct_account,
         (
             "What we paid {payee} on {date} was booked on {old}, but belongs to {new}. Correct it by a transaction of "
-            "{day} with the description Correction, which moves the amount.",
-            "Move the amount of the payment to {payee} of {date} from {old} to {new}. Date the transaction {day} and "
-            "describe it as Correction.",
+            "{day} with the description Correction, which moves the amount."
         ),
-        _correct_account,
+        (
+            "Move the amount of the payment to {payee} of {date} from {old} to {new}. Date the transaction {day} and "
+            "describe it as Correction."
+        ),
     ),
-    "reverse-payment": Template(
+    "reverse-payment": ask(
         "edit",
+        _reverse_payment,
         (
             "{payee} paid back all that we paid on {date}. Undo that payment by a transaction of {day} with the "
-            "description Refund, on the same two accounts.",
-            "Reverse the payment to {payee} of {date}: add a transaction dated {day}, described as Refund, that takes "
-            "the amount back to the account that it came from.",
+            "description Refund, on the same two accounts."
         ),
-        _reverse_payment,
-    ),
-    "find-the-one": Template(
-        "constraints",
         (
-            "One payment of {month} went from {source} to {target}. Who was the payee?",
-            "Whom did we pay when money went from {source} to {target} in {month}?",
+            "Reverse the payment to {payee} of {date}: add a transaction dated {day}, described as Refund, that takes "
+            "the amount back to the account that it came from."
         ),
-        BOOK.find_the_one,
     ),
-    "reverse-the-one": Template(
+    "find-the-one": ask(
         "constraints",
+        BOOK.find_the_one,
+        "One payment of {month} went from {source} to {target}. Who was the payee?",
+        "Whom did we pay when money went from {source} to {target} in {month}?",
+    ),
+    "reverse-the-one": ask(
+        "constraints",
+        _reverse_the_one,
         (
             "Reverse the only payment of {month} that went from {source} to {target}, by a transaction dated {day} and "
-            "described as Refund.",
-            "In {month} there is one payment from {source} to {target}. It came back. Book it the other way round on "
-            "{day} with the description Refund.",
+            "described as Refund."
         ),
-        _reverse_the_one,
-        "test",
+        (
+            "In {month} there is one payment from {source} to {target}. It came back. Book it the other way round on "
+            "{day} with the description Refund."
+        ),
+        split="test",
     ),
-    "empty-cash": Template(
+    "empty-cash": ask(
         "steps",
+        _empty_cash,
         (
             "On {day} we took cash to the bank and kept {kept} EUR. Look up what assets:cash holds, and book the "
-            "difference to assets:bank with the description Cash to the bank.",
-            "Leave {kept} EUR in assets:cash. Book all the rest of its balance to assets:bank, dated {day} and "
-            "described as Cash to the bank.",
+            "difference to assets:bank with the description Cash to the bank."
         ),
-        _empty_cash,
+        (
+            "Leave {kept} EUR in assets:cash. Book all the rest of its balance to assets:bank, dated {day} and "
+            "described as Cash to the bank."
+        ),
     ),
-    "pay-again": Template(
+    "pay-again": ask(
         "steps",
+        _pay_again,
         (
             "We bought the same once more. Book the payment to {payee} of {date} again with the date {day}: same "
-            "description, accounts and amount.",
-            "Repeat the transaction with {payee} of {date}. Nothing but the date is new, which is {day}.",
+            "description, accounts and amount."
         ),
-        _pay_again,
-        "test",
+        "Repeat the transaction with {payee} of {date}. Nothing but the date is new, which is {day}.",
+        split="test",
     ),
-    "no-such-account": Template(
+    "no-such-account": ask(
         "impossible",
-        (
-            "How much was booked on the account {account} in {month}?",
-            "Tell me the total of {account} for {month}.",
-        ),
         _no_account,
+        "How much was booked on the account {account} in {month}?",
+        "Tell me the total of {account} for {month}.",
     ),
-    "no-such-payment": Template(
+    "no-such-payment": ask(
         "impossible",
-        (
-            "What did we buy from {payee} on {date}?",
-            "Tell me the full description of the transaction with {payee} of {date}.",
-        ),
         _no_payment,
+        "What did we buy from {payee} on {date}?",
+        "Tell me the full description of the transaction with {payee} of {date}.",
     ),
 }

@@ -14,6 +14,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
     scroll,
     scroll_up,
@@ -200,26 +202,15 @@ def _find_only(forum: str, member: str) -> Rule:
 
 
 def _lock_only(forum: str, member: str) -> Rule:
-    def note(title: str, link: Element) -> Move:
+    def topic(title: str, link: Element) -> Move:
         return Move(f"I note '{title}'.", f"Click [{link.label}]")
 
-    def noted(now: Situation) -> Move | None:
-        title = now.recalled(r"I note '(.+?)'\.")
-        return _lock(title)(now) if title else None
-
-    return first(noted, _begun_by(forum, member, note))
+    return first(noted(_lock), _begun_by(forum, member, topic))
 
 
 def _name_author(topic: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        move, reply = _author(now), click(r"\W*Post reply")(now)
-        return move and reply and Move(f"{move.reason} {reply.reason}", reply.action)
-
-    def noted(now: Situation) -> Move | None:
-        name = now.recalled(r"I note '(.+?)'\.")
-        return _reply(topic, name)(now) if name else None
-
-    return first(noted, on_topic(topic, note))
+    author = note(lambda now: next((name for name, *_ in _posts(now)), ""), click(r"\W*Post reply"))
+    return first(noted(lambda name: _reply(topic, name)), on_topic(topic, author))
 
 
 def _subscribe(*subjects: str) -> Rule:

@@ -14,7 +14,10 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
+    part,
     tell,
     when,
     write,
@@ -115,26 +118,13 @@ def _find_only(folder: str, person: str) -> Rule:
 
 
 def _flag_only(folder: str, person: str) -> Rule:
-    def noted(now: Situation) -> Move | None:
-        subject = now.recalled(r"I note '(.+?)'\.")
-        return _mark(subject, "As flagged")(now) if subject else None
-
-    note = _by(person, lambda link: Move(f"I note '{link.name}'.", clicked(link).action))
-    return first(noted, in_folder(folder, note))
+    mail = _by(person, lambda link: Move(f"I note '{link.name}'.", clicked(link).action))
+    return first(noted(lambda subject: _mark(subject, "As flagged")), in_folder(folder, mail))
 
 
 def _reply_price(other: str, subject: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        found = (re.search(r"(\d+) euros", one.name) for one in now.page.elements)
-        value = next((match[1] for match in found if match), "")
-        move = find(subject)(now)
-        return Move(f"I note '{value}'. {move.reason}", move.action) if value and move else None
-
-    def noted(now: Situation) -> Move | None:
-        value = now.recalled(r"I note '(\d+)'\.")
-        return _reply(subject, value)(now) if value else None
-
-    return first(noted, find(other, note))
+    price = note(part(r"(\d+) euros"), find(subject))
+    return first(noted(lambda value: _reply(subject, value)), find(other, price))
 
 
 def _attachment(now: Situation) -> Move | None:

@@ -29,4 +29,11 @@ def _finish(program: Path) -> None:
     (wiki(program) / "extensions").mkdir()
 
 
-ABOUT = About(title="MediaWiki", version=_VERSION, license="GPL-2.0-or-later", debian=_DEBIAN, finish=_finish)
+ABOUT = About(
+    title="MediaWiki",
+    version=_VERSION,
+    license="GPL-2.0-or-later",
+    debian=_DEBIAN,
+    finish=_finish,
+    held_out=True,
+)

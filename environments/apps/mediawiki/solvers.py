@@ -13,6 +13,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
     scroll,
     scroll_up,
@@ -121,26 +123,11 @@ def _find_the_one(house: str, keeper: str) -> Rule:
     return find(LIST, apply)
 
 
-def noted(words: str, value: str, title: str) -> Rule:
-    """Say what the page says before the next page is looked for."""
-
-    def apply(now: Situation) -> Move | None:
-        move = _search(title)(now)
-        return move and Move(f"The page says '{words} {value}'. {move.reason}", move.action)
-
-    return apply
-
-
 def _watch_the_one(house: str, keeper: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        plant = listed(now, house, keeper)
-        return noted("plant", plant, plant)(now) if plant else None
+    def plant(now: Situation) -> str:
+        return listed(now, house, keeper)
 
-    def watch(now: Situation) -> Move | None:
-        plant = now.recalled(r"The page says 'plant (.+?)'")
-        return _watch(plant)(now) if plant else None
-
-    return first(watch, find(LIST, note))
+    return first(noted(_watch), find(LIST, note(plant, lambda now: _search(plant(now))(now))))
 
 
 def read_first(title: str, pattern: str, then: Callable[[str], Rule], next_title: str = "") -> Rule:
@@ -150,16 +137,11 @@ def read_first(title: str, pattern: str, then: Callable[[str], Rule], next_title
         next_title: where to go then; by default where the text says.
     """
 
-    def note(now: Situation) -> Move | None:
+    def text(now: Situation) -> str:
         texts = [element.name for element in now.page.elements if element.role in ("StaticText", "link")]
-        value = next((match[1] for text in texts if (match := re.fullmatch(pattern, text.strip()))), "")
-        return noted("text", value, next_title or value)(now) if value else None
+        return next((match[1] for text in texts if (match := re.fullmatch(pattern, text.strip()))), "")
 
-    def go_on(now: Situation) -> Move | None:
-        value = now.recalled(r"The page says 'text (.+?)'")
-        return then(value)(now) if value else None
-
-    return first(go_on, find(title, note))
+    return first(noted(then), find(title, note(text, lambda now: _search(next_title or text(now))(now))))
 
 
 def _copy_notice(house: str, other: str) -> Rule:

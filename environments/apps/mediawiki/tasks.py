@@ -14,7 +14,7 @@ from environments.apps.mediawiki.content import (
     SUBJECTS,
     SUMMARIES,
 )
-from environments.apps.templates import Instance, State, Template, cannot, edits, leaves, says, shows
+from environments.apps.templates import Instance, State, Template, ask, cannot, edits, leaves, says, shows
 
 _NEW_TEXTS = (
     "Ask at the desk on Friday.",
@@ -203,167 +203,129 @@ def _protected(state: State, rng: random.Random) -> Instance:
 
 
 TEMPLATES: dict[str, Template] = {
-    "plant-height": Template(
+    "plant-height": ask(
         "answer",
-        (
-            "How tall is the {plant}, in centimeters?",
-            "Look up the height of the {plant} in centimeters.",
-            "Somebody asks how many centimeters the {plant} measures. What does the handbook say?",
-        ),
         _height,
+        "How tall is the {plant}, in centimeters?",
+        "Look up the height of the {plant} in centimeters.",
+        "Somebody asks how many centimeters the {plant} measures. What does the handbook say?",
     ),
-    "plant-year": Template(
+    "plant-year": ask(
         "answer",
-        (
-            "In which year was the {plant} planted?",
-            "Tell me since which year the {plant} has been in the garden.",
-            "The {plant} was planted long ago. When exactly? The year is enough.",
-        ),
         _planted,
-        "test",
+        "In which year was the {plant} planted?",
+        "Tell me since which year the {plant} has been in the garden.",
+        "The {plant} was planted long ago. When exactly? The year is enough.",
+        split="test",
     ),
-    "last-editor": Template(
+    "last-editor": ask(
         "answer",
-        (
-            "Who was the last to edit the page {title}?",
-            "Look into the history of {title} and tell me who saved the newest version.",
-            "By whom is the newest version of the page {title}?",
-        ),
         _last_editor,
+        "Who was the last to edit the page {title}?",
+        "Look into the history of {title} and tell me who saved the newest version.",
+        "By whom is the newest version of the page {title}?",
     ),
-    "editor-by-summary": Template(
+    "editor-by-summary": ask(
         "answer",
-        (
-            "One version of the page {title} has this summary: {summary}. Who saved it?",
-            "Which user edited {title} and gave as the summary: {summary}?",
-        ),
         _editor_by_summary,
-        "test",
+        "One version of the page {title} has this summary: {summary}. Who saved it?",
+        "Which user edited {title} and gave as the summary: {summary}?",
+        split="test",
     ),
-    "open-plant": Template(
+    "open-plant": ask(
         "open",
-        (
-            "Show me the page about the {plant}.",
-            "Open what the handbook says of the {plant} and leave it on the screen.",
-            "Take me to the {plant}.",
-        ),
         _open_plant,
+        "Show me the page about the {plant}.",
+        "Open what the handbook says of the {plant} and leave it on the screen.",
+        "Take me to the {plant}.",
     ),
-    "open-history": Template(
+    "open-history": ask(
         "open",
-        (
-            "Show me the history of the page {title}.",
-            "I want to see all the versions of {title}. Leave their list on the screen.",
-        ),
         _open_history,
+        "Show me the history of the page {title}.",
+        "I want to see all the versions of {title}. Leave their list on the screen.",
     ),
-    "add-topic": Template(
+    "add-topic": ask(
         "create",
-        (
-            "Add a topic to the discussion of the {title}, under the heading {subject}, that says: {text}",
-            "On the discussion page of the {title} begin a new topic. Its subject is {subject} and its text: {text}",
-        ),
         _add_topic,
-        "test",
+        "Add a topic to the discussion of the {title}, under the heading {subject}, that says: {text}",
+        "On the discussion page of the {title} begin a new topic. Its subject is {subject} and its text: {text}",
+        split="test",
     ),
-    "set-notice": Template(
+    "set-notice": ask(
         "edit",
-        (
-            "Replace the whole notice of the {house} by this: {text}",
-            "The page with the notice of the {house} is out of date. From now on it should only say: {text}",
-            "Let the {house} notice read as follows, and nothing else: {text}",
-        ),
         _set_notice,
+        "Replace the whole notice of the {house} by this: {text}",
+        "The page with the notice of the {house} is out of date. From now on it should only say: {text}",
+        "Let the {house} notice read as follows, and nothing else: {text}",
     ),
-    "watch-page": Template(
+    "watch-page": ask(
         "edit",
-        (
-            "Put the page {title} on my watchlist.",
-            "I want to be told of changes to the {title}. Watch its page.",
-        ),
         _watch,
+        "Put the page {title} on my watchlist.",
+        "I want to be told of changes to the {title}. Watch its page.",
     ),
-    "unwatch-page": Template(
+    "unwatch-page": ask(
         "edit",
-        (
-            "Take the page {title} off my watchlist.",
-            "Stop watching the page about the {title}.",
-        ),
         _unwatch,
-        "test",
+        "Take the page {title} off my watchlist.",
+        "Stop watching the page about the {title}.",
+        split="test",
     ),
-    "undo-edit": Template(
+    "undo-edit": ask(
         "edit",
-        (
-            "Undo the latest edit of the page {title}.",
-            "The newest version of the page {title} is a mistake. Bring back the text of the version before.",
-        ),
         _undo,
+        "Undo the latest edit of the page {title}.",
+        "The newest version of the page {title} is a mistake. Bring back the text of the version before.",
     ),
-    "find-the-one": Template(
+    "find-the-one": ask(
         "constraints",
-        (
-            "By the planting list, which plant of the {house} is kept by {keeper}?",
-            "There is a single plant in the {house} that {keeper} looks after, says the planting list. Which one?",
-        ),
         _find_the_one,
+        "By the planting list, which plant of the {house} is kept by {keeper}?",
+        "There is a single plant in the {house} that {keeper} looks after, says the planting list. Which one?",
     ),
-    "watch-the-one": Template(
+    "watch-the-one": ask(
         "constraints",
-        (
-            "The planting list has one plant in the {house} whose keeper is {keeper}. Put its page on my watchlist.",
-            "Watch the page of the only plant that {keeper} keeps in the {house}. The planting list knows it.",
-        ),
         _watch_the_one,
-        "test",
+        "The planting list has one plant in the {house} whose keeper is {keeper}. Put its page on my watchlist.",
+        "Watch the page of the only plant that {keeper} keeps in the {house}. The planting list knows it.",
+        split="test",
     ),
-    "copy-notice": Template(
+    "copy-notice": ask(
         "steps",
-        (
-            "Give the {house} the same notice as the {other}.",
-            "Copy the notice of the {other} to the page {house} notice, in the place of what stands there.",
-        ),
         _copy_notice,
+        "Give the {house} the same notice as the {other}.",
+        "Copy the notice of the {other} to the page {house} notice, in the place of what stands there.",
     ),
-    "keeper-notice": Template(
+    "keeper-notice": ask(
         "steps",
-        (
-            "Find out who keeps the {plant}, and make just that name the whole notice of the {house}.",
-            "The notice of the {house} should be only the name of whoever looks after the {plant}.",
-        ),
         _keeper_notice,
-        "test",
+        "Find out who keeps the {plant}, and make just that name the whole notice of the {house}.",
+        "The notice of the {house} should be only the name of whoever looks after the {plant}.",
+        split="test",
     ),
-    "house-built": Template(
+    "house-built": ask(
         "steps",
-        (
-            "In which year was the house built where the {plant} stands?",
-            "Find the house of the {plant}, then tell me in which year that house was built.",
-        ),
         _house_built,
+        "In which year was the house built where the {plant} stands?",
+        "Find the house of the {plant}, then tell me in which year that house was built.",
     ),
-    "no-such-summary": Template(
+    "no-such-summary": ask(
         "impossible",
-        (
-            "Somebody edited {title} with the summary {summary}. Which user was it?",
-            "Look through the history of {title} for the summary {summary} and name the user.",
-        ),
         _no_summary,
+        "Somebody edited {title} with the summary {summary}. Which user was it?",
+        "Look through the history of {title} for the summary {summary} and name the user.",
     ),
-    "no-such-topic": Template(
+    "no-such-topic": ask(
         "impossible",
-        (
-            "What was said about the {title} in its discussion under the heading {subject}?",
-            "Read me the topic {subject} of the discussion of the {title}.",
-        ),
         _no_topic,
+        "What was said about the {title} in its discussion under the heading {subject}?",
+        "Read me the topic {subject} of the discussion of the {title}.",
     ),
-    "protected-page": Template(
+    "protected-page": ask(
         "impossible",
-        (
-            "The page {title} needs another text. Let it be just this: {text}",
-            "Overwrite everything on the page {title} with these words: {text}",
-        ),
         _protected,
+        "The page {title} needs another text. Let it be just this: {text}",
+        "Overwrite everything on the page {title} with these words: {text}",
     ),
 }

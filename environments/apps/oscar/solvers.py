@@ -15,6 +15,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
     scroll,
     scroll_up,
@@ -197,12 +199,9 @@ def _cheapest(category: str) -> Rule:
         if not known:
             return None
         move = first(write("Search", min(known)[1]), scroll_up)(now)
-        return move and Move(f"The cheapest is '{min(known)[1]}'. {move.reason}", move.action)
+        return move and Move(f"I note '{min(known)[1]}'. {move.reason}", move.action)
 
-    def add(now: Situation) -> Move | None:
-        title = now.recalled(r"The cheapest is '(.+?)'")
-        return on_product(title, click("Add to basket"))(now) if title else None
-
+    add = noted(lambda title: on_product(title, click("Add to basket")))
     return first(done(ADDED), add, on_category(category, read))
 
 
@@ -254,18 +253,13 @@ def _order_again(number: str) -> Rule:
 
 
 def _wish_again(number: str, list: str) -> Rule:
-    def note(now: Situation) -> Move | None:
+    def bought(now: Situation) -> str:
         links = iter(now.page.elements)
         any(element.name == "Product" for element in links)
-        title = next((one.name for one in links if one.role == "link" and one.name != "Write a review"), "")
-        move = first(write("Search", title), scroll_up)(now)
-        return move and Move(f"It was the product '{title}'. {move.reason}", move.action) if title else None
+        return next((one.name for one in links if one.role == "link" and one.name != "Write a review"), "")
 
-    def wish(now: Situation) -> Move | None:
-        title = now.recalled(r"It was the product '(.+?)'")
-        return _wish(title, list)(now) if title else None
-
-    return first(wish, order(number, note))
+    wish = noted(lambda title: _wish(title, list))
+    return first(wish, order(number, note(bought, lambda now: first(write("Search", bought(now)), scroll_up)(now))))
 
 
 def _in_basket(title: str, name: str) -> Rule:

@@ -15,6 +15,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
     say,
     scroll,
@@ -293,7 +295,7 @@ def _find_session(room: str, day: str, time: str) -> Rule:
 def _accept_only(track: str, type: str) -> Rule:
     """Show those of the track, note the one, and accept it."""
 
-    def note(now: Situation) -> Move | None:
+    def the_one(now: Situation) -> Move | None:
         elements = list(now.page.elements)
         for place, one in enumerate(elements):
             if one.role == _MENU and re.fullmatch(r"\W*submitted\W*", one.name):
@@ -302,14 +304,11 @@ def _accept_only(track: str, type: str) -> Rule:
                     return Move(f"I note '{row[0]}'.", "Wait")
         return None
 
-    def accept(now: Situation) -> Move | None:
-        title = now.recalled(r"I note '(.+?)'\.")
-        return first(done(SURE), state(title, "accepted"))(now) if title else None
-
+    accept = noted(lambda title: first(done(SURE), state(title, "accepted")))
     steps = (press("textbox", "Tracks"), press("option", rf"{track}.*"))
     steps += (press("textbox", "Proposal states"), press("option", "submitted.*"), click(r"\W*Search"))
     filtered = in_turn(*steps)
-    ways = first(page(r"\d+ sessions", filtered, note, scroll), click(r"\W+Sessions"), click("\uf0c9"))
+    ways = first(page(r"\d+ sessions", filtered, the_one, scroll), click(r"\W+Sessions"), click("\uf0c9"))
     return first(accept, ways)
 
 
@@ -325,15 +324,8 @@ def _row(elements: list[Element]) -> list[str]:
 
 
 def _same_room(title: str, other: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        room = value("Room")(now)
-        return Move(f"I note '{room}'.", "Wait") if room else None
-
-    def move(now: Situation) -> Move | None:
-        room = now.recalled(r"I note '(.+?)'\.")
-        return _move(title, room)(now) if room else None
-
-    return first(move, proposal(other, note))
+    room = note(value("Room"), lambda now: Move("The menu shows it.", "Wait"))
+    return first(noted(lambda name: _move(title, name)), proposal(other, room))
 
 
 def _confirm_two(title: str, other: str) -> Rule:

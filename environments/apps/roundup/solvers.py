@@ -14,6 +14,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
     say,
     scroll,
@@ -143,16 +145,8 @@ def _copy(find: Find, label: str) -> Callable[[str, str], Rule]:
     """The value of one bug into another one."""
 
     def solver(title: str, other: str) -> Rule:
-        def note(now: Situation) -> Move | None:
-            value = chosen(now, label)
-            move = click("Bugs")(now)
-            return move and Move(f"The page says '{label}: {value}'. {move.reason}", move.action) if value else None
-
-        def copy(now: Situation) -> Move | None:
-            value = now.recalled(rf"The page says '{label}: (.+?)'")
-            return _edit(find, title, pick(label, value))(now) if value else None
-
-        return first(copy, on_bug(other, note, scroll), find(other))
+        copy = noted(lambda value: _edit(find, title, pick(label, value)))
+        return first(copy, on_bug(other, note(lambda now: chosen(now, label), click("Bugs")), scroll), find(other))
 
     return solver
 

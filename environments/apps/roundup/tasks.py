@@ -4,7 +4,7 @@ import random
 
 from environments.apps.application import Record
 from environments.apps.roundup.content import AGENT
-from environments.apps.templates import Instance, State, Template, cannot, edits, leaves, says, shows
+from environments.apps.templates import Instance, State, Template, ask, cannot, edits, leaves, says, shows
 
 _NEW_TITLES = (
     "{} beeps at dawn",
@@ -145,147 +145,107 @@ def _no_bug(state: State, rng: random.Random) -> Instance:
 
 
 TEMPLATES: dict[str, Template] = {
-    "bug-assignee": Template(
+    "bug-assignee": ask(
         "answer",
-        (
-            "Who is the bug {title} assigned to?",
-            "Tell me who works on the bug {title}.",
-            "Whose job is it to mend this one: {title}?",
-        ),
         _assignee,
+        "Who is the bug {title} assigned to?",
+        "Tell me who works on the bug {title}.",
+        "Whose job is it to mend this one: {title}?",
     ),
-    "bug-severity": Template(
-        "answer",
-        (
-            "How severe is the bug {title}?",
-            "I need the severity that the bug {title} was given.",
-        ),
-        _severity,
+    "bug-severity": ask(
+        "answer", _severity, "How severe is the bug {title}?", "I need the severity that the bug {title} was given."
     ),
-    "bug-reporter": Template(
+    "bug-reporter": ask(
         "answer",
-        (
-            "Who reported the bug {title}?",
-            "Find out who created the bug report {title}.",
-        ),
         _reporter,
-        "test",
+        "Who reported the bug {title}?",
+        "Find out who created the bug report {title}.",
+        split="test",
     ),
-    "bug-resolution": Template(
+    "bug-resolution": ask(
         "answer",
-        (
-            "With which resolution was the bug {title} closed?",
-            "The bug {title} is closed. Look up its resolution.",
-        ),
         _resolution,
+        "With which resolution was the bug {title} closed?",
+        "The bug {title} is closed. Look up its resolution.",
     ),
-    "open-bug": Template(
+    "open-bug": ask(
         "open",
-        (
-            "Show me the bug {title}.",
-            "Open the page of the bug {title} and leave it there.",
-            "Take me to the report saying {title}.",
-        ),
         _open,
+        "Show me the bug {title}.",
+        "Open the page of the bug {title} and leave it there.",
+        "Take me to the report saying {title}.",
     ),
-    "report-bug": Template(
+    "report-bug": ask(
         "create",
-        (
-            "Report a new bug of the type {type} and the severity {severity} in the component {component}: {title}.",
-            "File a bug titled {title}, type {type}, severity {severity}, component {component}.",
-            "This needs a bug report: {title}. Its type is {type}, its severity {severity}, its component {component}.",
-        ),
         _report,
+        "Report a new bug of the type {type} and the severity {severity} in the component {component}: {title}.",
+        "File a bug titled {title}, type {type}, severity {severity}, component {component}.",
+        "This needs a bug report: {title}. Its type is {type}, its severity {severity}, its component {component}.",
     ),
-    "set-severity": Template(
+    "set-severity": ask(
         "edit",
-        (
-            "Change the severity of the bug {title} to {value}.",
-            "The bug {title} has the wrong severity. It should be {value}.",
-        ),
         _set_severity,
+        "Change the severity of the bug {title} to {value}.",
+        "The bug {title} has the wrong severity. It should be {value}.",
     ),
-    "set-priority": Template(
-        "edit",
-        (
-            "Give the bug {title} the priority {value}.",
-            "Set the priority of {title} to {value}.",
-        ),
-        _set_priority,
+    "set-priority": ask(
+        "edit", _set_priority, "Give the bug {title} the priority {value}.", "Set the priority of {title} to {value}."
     ),
-    "assign-bug": Template(
+    "assign-bug": ask(
         "edit",
-        (
-            "Assign the bug {title} to {value}.",
-            "From today on {value} looks after the bug {title}. Assign it.",
-        ),
         _assign,
+        "Assign the bug {title} to {value}.",
+        "From today on {value} looks after the bug {title}. Assign it.",
     ),
-    "close-bug": Template(
+    "close-bug": ask(
         "edit",
-        (
-            "Close the bug {title} with the resolution {resolution}.",
-            "Set the bug {title} to closed, resolution {resolution}.",
-        ),
         _close,
+        "Close the bug {title} with the resolution {resolution}.",
+        "Set the bug {title} to closed, resolution {resolution}.",
     ),
-    "rename-bug": Template(
+    "rename-bug": ask(
         "edit",
-        (
-            "Change the title of the bug {title} to this one: {new}.",
-            "The bug {title} is badly named. Call it {new} instead.",
-        ),
         _rename,
-        "test",
+        "Change the title of the bug {title} to this one: {new}.",
+        "The bug {title} is badly named. Call it {new} instead.",
+        split="test",
     ),
-    "find-the-one": Template(
+    "find-the-one": ask(
         "constraints",
-        (
-            "One bug in the component {component} has the severity {severity} and the status {status}. Which number?",
-            "What is the id of the only {severity} bug about {component} whose status is {status}?",
-        ),
         _find_the_one,
+        "One bug in the component {component} has the severity {severity} and the status {status}. Which number?",
+        "What is the id of the only {severity} bug about {component} whose status is {status}?",
     ),
-    "assign-the-one": Template(
+    "assign-the-one": ask(
         "constraints",
-        (
-            "Assign the only {severity} bug in {component} with the status {status} to {person}.",
-            "There is one bug of severity {severity} in {component} that is {status}. Let {person} have it.",
-        ),
         _assign_the_one,
-        "test",
+        "Assign the only {severity} bug in {component} with the status {status} to {person}.",
+        "There is one bug of severity {severity} in {component} that is {status}. Let {person} have it.",
+        split="test",
     ),
-    "copy-assignee": Template(
+    "copy-assignee": ask(
         "steps",
-        (
-            "Let the person who has the bug {other} take the bug {title} as well.",
-            "Whoever works on the bug {other} should get the bug {title}, too. Assign it.",
-        ),
         _copy_assignee,
+        "Let the person who has the bug {other} take the bug {title} as well.",
+        "Whoever works on the bug {other} should get the bug {title}, too. Assign it.",
     ),
-    "copy-severity": Template(
+    "copy-severity": ask(
         "steps",
-        (
-            "Give the bug {title} the same severity as the bug {other}.",
-            "The bug {title} is just as severe as the bug {other}. Correct its severity.",
-        ),
         _copy_severity,
-        "test",
+        "Give the bug {title} the same severity as the bug {other}.",
+        "The bug {title} is just as severe as the bug {other}. Correct its severity.",
+        split="test",
     ),
-    "no-such-person": Template(
+    "no-such-person": ask(
         "impossible",
-        (
-            "Make {person} the assignee of the bug {title}.",
-            "Let {person} take over the bug {title}.",
-        ),
         _no_person,
+        "Make {person} the assignee of the bug {title}.",
+        "Let {person} take over the bug {title}.",
     ),
-    "no-such-bug": Template(
+    "no-such-bug": ask(
         "impossible",
-        (
-            "Let the priority of the bug {title} be {value}.",
-            "The priority of the bug {title} must become {value}.",
-        ),
         _no_bug,
+        "Let the priority of the bug {title} be {value}.",
+        "The priority of the bug {title} must become {value}.",
     ),
 }

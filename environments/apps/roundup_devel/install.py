@@ -4,4 +4,4 @@ import dataclasses
 
 from environments.apps.roundup.install import ABOUT as FIRST
 
-ABOUT = dataclasses.replace(FIRST, title="Roundup, devel skin", like="roundup")
+ABOUT = dataclasses.replace(FIRST, title="Roundup, devel skin", like="roundup", held_out=True)

@@ -13,6 +13,9 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
+    part,
     scroll,
     scroll_up,
     tell,
@@ -63,15 +66,11 @@ def maker_of(clock: str, rule: Callable[[str], Rule]) -> Rule:
 def _led(clock: str, words: str, rule: Callable[[str], Rule]) -> Rule:
     """Note which page the link after these words leads to, and go there."""
 
-    def note(now: Situation) -> Move | None:
+    def follow(now: Situation) -> Move | None:
         link = _link_after(now, words)
         return link and Move(f"I note '{link.name}'.", f"Click [{link.label}]")
 
-    def noted(now: Situation) -> Move | None:
-        name = now.recalled(r"I note '(.+?)'")
-        return rule(name)(now) if name else None
-
-    return first(noted, page(clock, note))
+    return first(noted(rule), page(clock, follow))
 
 
 def _link_after(now: Situation, words: str) -> Element | None:
@@ -129,33 +128,18 @@ def tick_all(*jobs: str) -> Rule:
 def in_catalog(room: str, maker: str, rule: Callable[[str], Rule]) -> Rule:
     """What to do with the first clock of the catalog that stands there and is by that maker."""
 
-    def note(now: Situation) -> Move | None:
+    def look(now: Situation) -> Move | None:
         cells = [element.name for element in now.page.elements if element.role == "cell"]
         rows = zip(cells, cells[1:], cells[2:], strict=False)
         clock = next((clock for clock, *rest in rows if rest == [maker, room]), "")
         link = now.page.find(("link",), clock)
         return Move(f"I note '{clock}'.", f"Click [{link.label}]") if clock and link else scroll(now)
 
-    def noted(now: Situation) -> Move | None:
-        clock = now.recalled(r"I note '(.+?)'")
-        return rule(clock)(now) if clock else None
-
-    return first(noted, page(CATALOG, note))
+    return first(noted(rule), page(CATALOG, look))
 
 
 def _keeper_note(room: str, title: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        told, buttons = tell(r"Keeper: (\w+)")(now), now.named(("button",), NEW)
-        if not told or not buttons:
-            return None
-        keeper = told.action.removeprefix("ANSWER; ")
-        return Move(f"I note '{keeper}'. I should click '{NEW}'.", f"Click [{buttons[0].label}]")
-
-    def noted(now: Situation) -> Move | None:
-        keeper = now.recalled(r"I note '(.+?)'")
-        return create(title, keeper)(now) if keeper else None
-
-    return first(noted, page(room, note))
+    return first(noted(lambda keeper: create(title, keeper)), page(room, note(part(r"Keeper: (\w+)"), click(NEW))))
 
 
 SOLVERS: dict[str, Callable[..., Rule]] = {

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 
 from environments.apps.application import Record
-from environments.apps.templates import Instance, State, Template, cannot, edits, leaves, says, shows
+from environments.apps.templates import Instance, State, Template, ask, cannot, edits, leaves, says, shows
 from environments.apps.tiddlywiki.check import record
 from environments.apps.tiddlywiki.content import ADJECTIVES, DONE, JOB, KINDS, LOG, ROOM
 
@@ -175,154 +175,118 @@ def _no_log(state: State, rng: random.Random) -> Instance:
 
 
 TEMPLATES: dict[str, Template] = {
-    "clock-maker": Template(
+    "clock-maker": ask(
         "answer",
-        (
-            "Who made the {clock}?",
-            "Look up the name of the person who built the {clock}.",
-            "A visitor asks whose work the {clock} is. What is the name of its maker?",
-        ),
         _clock_maker,
+        "Who made the {clock}?",
+        "Look up the name of the person who built the {clock}.",
+        "A visitor asks whose work the {clock} is. What is the name of its maker?",
     ),
-    "clock-height": Template(
+    "clock-height": ask(
         "answer",
-        (
-            "How many centimeters high is the {clock}?",
-            "I am building a cabinet for the {clock} and need its height in centimeters.",
-            "What does the notebook say about the height of the {clock}?",
-        ),
         _clock_height,
+        "How many centimeters high is the {clock}?",
+        "I am building a cabinet for the {clock} and need its height in centimeters.",
+        "What does the notebook say about the height of the {clock}?",
     ),
-    "room-keeper": Template(
+    "room-keeper": ask(
         "answer",
-        (
-            "Who is the keeper of the room that the {clock} stands in?",
-            "The {clock} has stopped. Find the keeper of its room, whom I should call.",
-        ),
         _room_keeper,
-        "test",
+        "Who is the keeper of the room that the {clock} stands in?",
+        "The {clock} has stopped. Find the keeper of its room, whom I should call.",
+        split="test",
     ),
-    "open-clock": Template(
+    "open-clock": ask(
         "open",
-        (
-            "Show me the page about the {clock}.",
-            "Open what the notebook says about the {clock} and leave it in front.",
-        ),
         _open_clock,
+        "Show me the page about the {clock}.",
+        "Open what the notebook says about the {clock} and leave it in front.",
     ),
-    "open-maker": Template(
+    "open-maker": ask(
         "open",
-        (
-            "Show me the page about whoever made the {clock}.",
-            "From the {clock} go on to its maker, and leave the page of that person in front.",
-        ),
         _open_maker,
+        "Show me the page about whoever made the {clock}.",
+        "From the {clock} go on to its maker, and leave the page of that person in front.",
     ),
-    "write-page": Template(
+    "write-page": ask(
         "create",
-        (
-            "Add a tiddler titled {title} with exactly this text: {text}",
-            "Write this into the notebook as a tiddler of its own with the title {title}: {text}",
-        ),
         _write_page,
+        "Add a tiddler titled {title} with exactly this text: {text}",
+        "Write this into the notebook as a tiddler of its own with the title {title}: {text}",
     ),
-    "write-tagged": Template(
+    "write-tagged": ask(
         "create",
-        (
-            "Add a tiddler titled {title} that has the tag {tag} and this text: {text}",
-            "Under the title {title} and with the tag {tag}, write a new tiddler that says: {text}",
-        ),
         _write_tagged,
-        "test",
+        "Add a tiddler titled {title} that has the tag {tag} and this text: {text}",
+        "Under the title {title} and with the tag {tag}, write a new tiddler that says: {text}",
+        split="test",
     ),
-    "change-notice": Template(
+    "change-notice": ask(
         "edit",
-        (
-            "Replace the whole text of the notice for the {room} by this: {text}",
-            "The notice for the {room} is out of date. From now on it says only: {text}",
-        ),
         _change_notice,
+        "Replace the whole text of the notice for the {room} by this: {text}",
+        "The notice for the {room} is out of date. From now on it says only: {text}",
     ),
-    "rename-clock": Template(
+    "rename-clock": ask(
         "edit",
-        (
-            "The {clock} is now called {name}. Change the title of its tiddler, and nothing else anywhere.",
-            "Give the tiddler {clock} the new title {name}, without changing what refers to it.",
-        ),
         _rename_clock,
+        "The {clock} is now called {name}. Change the title of its tiddler, and nothing else anywhere.",
+        "Give the tiddler {clock} the new title {name}, without changing what refers to it.",
     ),
-    "tag-clock": Template(
+    "tag-clock": ask(
         "edit",
-        (
-            "Tag the {clock} as {tag}, and keep the tags that it has.",
-            "Add the tag {tag} to the tiddler about the {clock}.",
-        ),
         _tag_clock,
+        "Tag the {clock} as {tag}, and keep the tags that it has.",
+        "Add the tag {tag} to the tiddler about the {clock}.",
     ),
-    "delete-log": Template(
+    "delete-log": ask(
         "edit",
-        (
-            "Delete the tiddler {log}.",
-            "The {log} was written by mistake. Remove it from the notebook for good.",
-        ),
         _delete_log,
+        "Delete the tiddler {log}.",
+        "The {log} was written by mistake. Remove it from the notebook for good.",
     ),
-    "tick-job": Template(
+    "tick-job": ask(
         "edit",
-        (
-            "Tick this on the work list: {job}",
-            "Mark a job of the work list as done. It is this one: {job}",
-        ),
         _tick_job,
+        "Tick this on the work list: {job}",
+        "Mark a job of the work list as done. It is this one: {job}",
     ),
-    "find-the-one": Template(
+    "find-the-one": ask(
         "constraints",
-        (
-            "Which clock in the {room} was made by {maker}?",
-            "Only one clock of {maker} stands in the {room}. Which one is it?",
-        ),
         _find_the_one,
+        "Which clock in the {room} was made by {maker}?",
+        "Only one clock of {maker} stands in the {room}. Which one is it?",
     ),
-    "tag-the-one": Template(
+    "tag-the-one": ask(
         "constraints",
-        (
-            "Add the tag {tag} to the only clock in the {room} that {maker} made.",
-            "One clock by {maker} stands in the {room}. Tag its tiddler as {tag}, too.",
-        ),
         _tag_the_one,
-        "test",
+        "Add the tag {tag} to the only clock in the {room} that {maker} made.",
+        "One clock by {maker} stands in the {room}. Tag its tiddler as {tag}, too.",
+        split="test",
     ),
-    "note-keeper": Template(
+    "note-keeper": ask(
         "steps",
-        (
-            "Find out who keeps the {room}. Then add a tiddler titled {title} whose text is that name alone.",
-            "Write a new tiddler with the title {title}. Its text is nothing but the name of the keeper of the {room}.",
-        ),
         _note_keeper,
+        "Find out who keeps the {room}. Then add a tiddler titled {title} whose text is that name alone.",
+        "Write a new tiddler with the title {title}. Its text is nothing but the name of the keeper of the {room}.",
     ),
-    "tick-two": Template(
+    "tick-two": ask(
         "steps",
-        (
-            "Two jobs of the work list are done, so tick both. The first: {job}. The second: {other}",
-            "On the work list, tick {job} and then {other}.",
-        ),
         _tick_two,
-        "test",
+        "Two jobs of the work list are done, so tick both. The first: {job}. The second: {other}",
+        "On the work list, tick {job} and then {other}.",
+        split="test",
     ),
-    "no-such-clock": Template(
+    "no-such-clock": ask(
         "impossible",
-        (
-            "In which room does the {clock} stand?",
-            "Tell me the number of the key of the {clock}.",
-        ),
         _no_clock,
+        "In which room does the {clock} stand?",
+        "Tell me the number of the key of the {clock}.",
     ),
-    "no-such-log": Template(
+    "no-such-log": ask(
         "impossible",
-        (
-            "Which clock does the log of March {day} speak of?",
-            "Tell me what was seen according to the log of March {day}.",
-        ),
         _no_log,
+        "Which clock does the log of March {day} speak of?",
+        "Tell me what was seen according to the log of March {day}.",
     ),
 }

@@ -13,7 +13,10 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
+    part,
     scroll,
     scroll_up,
     tell,
@@ -86,17 +89,6 @@ def _ship_page(ship: str, *rules: Rule) -> Rule:
     return page("Ship" + "".join(ship.split()), *rules)
 
 
-def noted(pattern: str, then: Rule) -> Rule:
-    """Say what the page says before going on, so that it is known later."""
-
-    def apply(now: Situation) -> Move | None:
-        found = next((match for element in now.page.elements if (match := re.search(pattern, element.name))), None)
-        move = then(now)
-        return found and move and Move(f"The page says '{found[0]}'. {move.reason}", move.action)
-
-    return apply
-
-
 def new_ticket(summary: str, *steps: Rule) -> Rule:
     fill = in_turn(*steps, write("Summary:", summary), click("Create ticket"))
     return first(done(CREATED), on("New Ticket", fill), _menu(NEW_TICKET))
@@ -165,20 +157,13 @@ def _open_active(milestone: str) -> Rule:
 
 
 def _give_to_on_call(number: str) -> Rule:
-    def hand_over(now: Situation) -> Move | None:
-        person = now.recalled(r"On call this month: (\w+)\.")
-        rule = first(on_number(number, change(*assign(person))), find_number(number))
-        return rule(now) if person else None
-
-    return first(hand_over, page("ProjectTeam", noted(r"On call this month: \w+\.", click(SEARCH))))
+    hand_over = noted(lambda person: first(on_number(number, change(*assign(person))), find_number(number)))
+    return first(hand_over, page("ProjectTeam", note(part(r"On call this month: (\w+)\."), click(SEARCH))))
 
 
 def _captain_ticket(ship: str, component: str) -> Rule:
-    def file(now: Situation) -> Move | None:
-        captain = now.recalled(r"Captain: (\w+ \w+)")
-        return new_ticket(captain, write("Component:", component))(now) if captain else None
-
-    return first(file, _ship_page(ship, noted(r"Captain: \w+ \w+", click(NEW_TICKET))))
+    file = noted(lambda captain: new_ticket(captain, write("Component:", component)))
+    return first(file, _ship_page(ship, note(part(r"Captain: (\w+ \w+)"), click(NEW_TICKET))))
 
 
 def _no_such_component(subject: str, component: str) -> Rule:

@@ -15,6 +15,8 @@ from environments.apps.expert.rules import (
     first,
     give_up,
     in_turn,
+    note,
+    noted,
     on,
     say,
     scroll,
@@ -207,25 +209,15 @@ def _find_only(section: str, person: str) -> Rule:
     return _by(section, person, answer)
 
 
-def _noted(pattern: str, use: Callable[[str], Rule], otherwise: Rule) -> Rule:
-    """What to do once something was noted."""
-
-    def apply(now: Situation) -> Move | None:
-        name = now.recalled(pattern)
-        return use(name)(now) if name else otherwise(now)
-
-    return apply
-
-
 def _unpublish(page: str) -> Rule:
     return act(page, "Unpublish", "Yes, unpublish it")
 
 
 def _unpublish_only(section: str, person: str) -> Rule:
-    def note(title: str) -> Rule:
+    def look(title: str) -> Rule:
         return lambda now: Move(f"I note '{title}'.", next(f"Click [{one.label}]" for one in _links(now, title)))
 
-    return _noted(r"I note '(.+?)'\.", _unpublish, _by(section, person, note))
+    return first(noted(_unpublish), _by(section, person, look))
 
 
 def _links(now: Situation, name: str) -> list[Element]:
@@ -233,11 +225,8 @@ def _links(now: Situation, name: str) -> list[Element]:
 
 
 def _author_phone(page: str, phone: str) -> Rule:
-    def note(now: Situation) -> Move | None:
-        name, link = value("Author")(now), click("Snippets")(now)
-        return Move(f"I note '{name}'. {link.reason}", link.action) if name and link else None
-
-    return _noted(r"I note '(.+?)'\.", lambda name: _change_phone(name, phone), editor(page, note))
+    author = note(value("Author"), click("Snippets"))
+    return first(noted(lambda name: _change_phone(name, phone)), editor(page, author))
 
 
 def _unpublish_two(page: str, other: str) -> Rule:

@@ -1,216 +1,167 @@
 """What may be asked of somebody who edits our town's website."""
 
-from environments.apps.templates import Template
+from environments.apps.templates import Template, ask
 from environments.apps.wagtail import instances
 
 TEMPLATES: dict[str, Template] = {
-    "author-of-page": Template(
+    "author-of-page": ask(
         "answer",
-        (
-            "Who wrote the article {page}?",
-            "Tell me the name of the author of {page}.",
-            "Somebody wrote {page} for our website. Who was it?",
-        ),
         instances.author_of,
+        "Who wrote the article {page}?",
+        "Tell me the name of the author of {page}.",
+        "Somebody wrote {page} for our website. Who was it?",
     ),
-    "place-of-event": Template(
+    "place-of-event": ask(
         "answer",
-        (
-            "Where does the event {page} take place?",
-            "I would like to go to {page}. At which place is it?",
-        ),
         instances.place_of,
-        "test",
+        "Where does the event {page} take place?",
+        "I would like to go to {page}. At which place is it?",
+        split="test",
     ),
-    "phone-of-person": Template(
+    "phone-of-person": ask(
         "answer",
-        (
-            "Which phone number do we have of {person}?",
-            "I want to call {person}. What is the number in the list of people?",
-        ),
         instances.phone_of,
+        "Which phone number do we have of {person}?",
+        "I want to call {person}. What is the number in the list of people?",
     ),
-    "count-unpublished": Template(
+    "count-unpublished": ask(
         "answer",
-        (
-            "How many of the pages below the section {section} were never published?",
-            "Count the pages below {section} that are still drafts alone.",
-        ),
         instances.unpublished,
+        "How many of the pages below the section {section} were never published?",
+        "Count the pages below {section} that are still drafts alone.",
     ),
-    "open-public-page": Template(
+    "open-public-page": ask(
         "open",
-        (
-            "Show me the page {page} as visitors of the website see it.",
-            "Open the public page of {page} and leave it in front.",
-        ),
         instances.open_public,
-        "test",
+        "Show me the page {page} as visitors of the website see it.",
+        "Open the public page of {page} and leave it in front.",
+        split="test",
     ),
-    "open-editor": Template(
+    "open-editor": ask(
         "open",
-        (
-            "Open the page {page} to edit it, but change nothing yet.",
-            "I want to work on {page}. Bring up its editor, and leave the rest to me.",
-        ),
         instances.open_editor,
+        "Open the page {page} to edit it, but change nothing yet.",
+        "I want to work on {page}. Bring up its editor, and leave the rest to me.",
     ),
-    "new-draft": Template(
+    "new-draft": ask(
         "create",
+        instances.new_draft,
         (
             "Write a new article below the section {section}, with the title {title} and this summary: {summary} "
-            "Keep it as a draft.",
+            "Keep it as a draft."
+        ),
+        (
             "Below {section} there should be a new article that nobody sees yet. Its title is {title}, and its "
-            "summary is: {summary}",
+            "summary is: {summary}"
         ),
-        instances.new_draft,
     ),
-    "new-published": Template(
+    "new-published": ask(
         "create",
-        (
-            "Publish a new article below the section {section}, with the title {title} and this summary: {summary}",
-            "Visitors should find a new article below {section}. It is called {title}, and the summary says: {summary}",
-        ),
         instances.new_published,
-        "test",
+        "Publish a new article below the section {section}, with the title {title} and this summary: {summary}",
+        "Visitors should find a new article below {section}. It is called {title}, and the summary says: {summary}",
+        split="test",
     ),
-    "new-category": Template(
+    "new-category": ask(
         "create",
-        (
-            "Add the category {category} with this description: {text}",
-            "We need another category for articles. It is called {category}, and its description is: {text}",
-        ),
         instances.new_category,
+        "Add the category {category} with this description: {text}",
+        "We need another category for articles. It is called {category}, and its description is: {text}",
     ),
-    "new-redirect": Template(
+    "new-redirect": ask(
         "create",
-        (
-            "Add a redirect from {old} to the page {page}.",
-            "Whoever asks for {old} on our website should be sent on to the page {page}.",
-        ),
         instances.new_redirect,
+        "Add a redirect from {old} to the page {page}.",
+        "Whoever asks for {old} on our website should be sent on to the page {page}.",
     ),
-    "rename-page": Template(
+    "rename-page": ask(
         "edit",
-        (
-            "Rename the page {page} to {title} and publish that.",
-            "Visitors should read a new title over the page {page}, namely {title}.",
-        ),
         instances.rename,
+        "Rename the page {page} to {title} and publish that.",
+        "Visitors should read a new title over the page {page}, namely {title}.",
     ),
-    "unpublish": Template(
+    "unpublish": ask(
         "edit",
-        (
-            "Unpublish the page {page}.",
-            "Visitors should no longer see {page}. Take the page off the website, but do not delete it.",
-        ),
         instances.unpublish,
+        "Unpublish the page {page}.",
+        "Visitors should no longer see {page}. Take the page off the website, but do not delete it.",
     ),
-    "publish-draft": Template(
+    "publish-draft": ask(
         "edit",
-        (
-            "Publish the draft {page}.",
-            "The page {page} is still a draft. Put it on the website as it is.",
-        ),
         instances.publish_draft,
+        "Publish the draft {page}.",
+        "The page {page} is still a draft. Put it on the website as it is.",
     ),
-    "publish-changes": Template(
+    "publish-changes": ask(
         "edit",
-        (
-            "Somebody changed the page {page} and saved that without publishing it. Publish the changes.",
-            "There are changes of {page} that visitors do not see yet. Publish them.",
-        ),
         instances.publish_changes,
+        "Somebody changed the page {page} and saved that without publishing it. Publish the changes.",
+        "There are changes of {page} that visitors do not see yet. Publish them.",
     ),
-    "move-page": Template(
+    "move-page": ask(
         "edit",
-        (
-            "Move the page {page} below the section {section}.",
-            "The page {page} is in the wrong place. It belongs below {section}, so move it there.",
-        ),
         instances.move,
-        "test",
+        "Move the page {page} below the section {section}.",
+        "The page {page} is in the wrong place. It belongs below {section}, so move it there.",
+        split="test",
     ),
-    "delete-page": Template(
+    "delete-page": ask(
         "edit",
-        (
-            "Delete the page {page}.",
-            "Nobody needs the page {page} any more. Delete it for good.",
-        ),
         instances.delete,
-        "test",
+        "Delete the page {page}.",
+        "Nobody needs the page {page} any more. Delete it for good.",
+        split="test",
     ),
-    "change-phone": Template(
+    "change-phone": ask(
         "edit",
-        (
-            "Change the phone number of {person} to {phone}.",
-            "From now on {person} has the phone number {phone}. Put that into the list of people.",
-        ),
         instances.change_phone,
+        "Change the phone number of {person} to {phone}.",
+        "From now on {person} has the phone number {phone}. Put that into the list of people.",
     ),
-    "change-place": Template(
+    "change-place": ask(
         "edit",
-        (
-            "The event {page} now takes place here: {place}. Change its page and publish that.",
-            "Change the place of {page} to {place}, so that visitors see it.",
-        ),
         instances.change_place,
+        "The event {page} now takes place here: {place}. Change its page and publish that.",
+        "Change the place of {page} to {place}, so that visitors see it.",
     ),
-    "delete-redirect": Template(
+    "delete-redirect": ask(
         "edit",
-        (
-            "Delete the redirect from {old}.",
-            "The old address {old} should lead nowhere any more. Delete its redirect.",
-        ),
         instances.delete_redirect,
+        "Delete the redirect from {old}.",
+        "The old address {old} should lead nowhere any more. Delete its redirect.",
     ),
-    "find-only": Template(
+    "find-only": ask(
         "constraints",
-        (
-            "Which article below the section {section} was written by {person}?",
-            "Only one article below {section} is by {person}. What is its title?",
-        ),
         instances.find_only,
+        "Which article below the section {section} was written by {person}?",
+        "Only one article below {section} is by {person}. What is its title?",
     ),
-    "unpublish-only": Template(
+    "unpublish-only": ask(
         "constraints",
-        (
-            "Unpublish the only article below the section {section} that {person} wrote.",
-            "One article below {section} was written by {person}. Take it off the website, but do not delete it.",
-        ),
         instances.unpublish_only,
-        "test",
+        "Unpublish the only article below the section {section} that {person} wrote.",
+        "One article below {section} was written by {person}. Take it off the website, but do not delete it.",
+        split="test",
     ),
-    "author-phone": Template(
+    "author-phone": ask(
         "steps",
-        (
-            "Find out who wrote the article {page}, and change the phone number of that person to {phone}.",
-            "Whoever wrote {page} has a new phone number, {phone}. Put it into the list of people.",
-        ),
         instances.author_phone,
+        "Find out who wrote the article {page}, and change the phone number of that person to {phone}.",
+        "Whoever wrote {page} has a new phone number, {phone}. Put it into the list of people.",
     ),
-    "unpublish-two": Template(
+    "unpublish-two": ask(
         "steps",
-        (
-            "Unpublish two pages. The first: {page}. The second: {other}",
-            "Take two pages off the website, but do not delete them: {page} and then {other}",
-        ),
         instances.unpublish_two,
+        "Unpublish two pages. The first: {page}. The second: {other}",
+        "Take two pages off the website, but do not delete them: {page} and then {other}",
     ),
-    "no-such-page": Template(
-        "impossible",
-        (
-            "Who wrote the page {page}?",
-            "Show me the editor of the page {page}.",
-        ),
-        instances.no_page,
+    "no-such-page": ask(
+        "impossible", instances.no_page, "Who wrote the page {page}?", "Show me the editor of the page {page}."
     ),
-    "foreign-page": Template(
+    "foreign-page": ask(
         "impossible",
-        (
-            "The council asks you to unpublish its page {page}.",
-            "The council no longer wants {page} to be seen. Take the page off the website.",
-        ),
         instances.foreign_page,
+        "The council asks you to unpublish its page {page}.",
+        "The council no longer wants {page} to be seen. Take the page off the website.",
     ),
 }

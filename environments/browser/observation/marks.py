@@ -14,16 +14,18 @@ from typing import Any
 from PIL import Image, ImageDraw, ImageFont
 
 from environments.browser.observation.frame_views import FrameView
+from environments.browser.observation.number_places import NumberPlaces
 from environments.browser.observation.projection import Box
 from environments.browser.observation.tree import AXNode
 
 MAX_TEXT = 200  # longer ones are containers, and left out of the list
 MIN_SIDE = 2.5  # pixels of a frame's box as it is drawn: of less Chromium's rounding decides what a press reaches
+EDITOR = "editor"  # what the type of an element is called that is edited and is no field
 TEXT_TYPES = {"text", "search", "password", "email", "tel"}
 BLACK = (0, 0, 0)
 _DASH, _GAP, _WIDTH = 6, 4, 2
 _FONT_SIZE, _PADDING_X, _PADDING_Y = 12, 4, 2
-_RISE = 19  # how far above its box a number stands
+_HEIGHT = _FONT_SIZE + 2 * _PADDING_Y + 2
 
 
 @dataclass(frozen=True)
@@ -74,12 +76,18 @@ def draw(screenshot_base64: str, nodes: dict[int, AXNode], viewport_width: int, 
     image = Image.open(io.BytesIO(base64.b64decode(screenshot_base64))).convert("RGB")
     canvas, font = ImageDraw.Draw(image), ImageFont.load_default(_FONT_SIZE)
     scale = image.width / viewport_width
-    for label, node in nodes.items():
-        color = BLACK if fixed_color else _color(label)
-        for box in node["boxes"]:
-            left, top, right, bottom = (value * scale for value in box)
-            _dash(canvas, left, top, right, bottom, color)
-            _write(canvas, font, str(label), left + min((right - left) // 5, 2), max(top - _RISE, 0), color)
+    boxes = [
+        (label, (left * scale, top * scale, right * scale, bottom * scale))
+        for label, node in nodes.items()
+        for left, top, right, bottom in node["boxes"]
+    ]
+    places = NumberPlaces(image, [box for _, box in boxes])
+    colors = {label: BLACK if fixed_color else _color(label) for label in nodes}
+    for label, box in boxes:
+        _dash(canvas, *box, colors[label])
+    for label, box in boxes:
+        width = canvas.textlength(str(label), font=font) + 2 * _PADDING_X
+        _write(canvas, font, str(label), *places.take(box, width, _HEIGHT), width, colors[label])
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=1)
     return base64.b64encode(buffer.getvalue()).decode()
@@ -88,6 +96,8 @@ def draw(screenshot_base64: str, nodes: dict[int, AXNode], viewport_width: int, 
 def _describe(label: int, mark: dict[str, Any]) -> str:
     """`[3]: <input> "words", "label";`, or "" for what WebVoyager leaves out."""
     tag, text, name = mark["tag"], mark["text"], mark["label"]
+    if mark["type"] == EDITOR:
+        return f'[{label}]: <{tag} contenteditable> "{text if len(text) < MAX_TEXT else name}";'
     if not text:
         is_textbox = tag == "textarea" or (tag == "input" and mark["type"] in TEXT_TYPES)
         if is_textbox or (tag == "button" and mark["type"] in ("submit", "button")):
@@ -129,9 +139,13 @@ def _dash(
 
 
 def _write(
-    canvas: ImageDraw.ImageDraw, font: Any, text: str, left: float, top: float, color: tuple[int, int, int]
+    canvas: ImageDraw.ImageDraw,
+    font: Any,
+    text: str,
+    left: float,
+    top: float,
+    width: float,
+    color: tuple[int, int, int],
 ) -> None:
-    width = canvas.textlength(text, font=font)
-    box = [left, top, left + width + 2 * _PADDING_X, top + _FONT_SIZE + 2 * _PADDING_Y + 2]
-    canvas.rounded_rectangle(box, 2, color)
+    canvas.rounded_rectangle([left, top, left + width, top + _HEIGHT], 2, color)
     canvas.text((left + _PADDING_X, top + _PADDING_Y), text, "white", font)

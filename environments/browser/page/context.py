@@ -77,9 +77,10 @@ class Context:
             await self.browser.connection.send("Target.disposeBrowserContext", context, timeout_s=10)
 
     def take(self, method: str, params: Params) -> None:
-        """A tab came or went."""
+        """A tab came or went, or a tab has another session."""
         if method == "Target.attachedToTarget":
-            self._join(params["targetInfo"], params["sessionId"])
+            if all(page.target_id != params["targetInfo"]["targetId"] for page in self.pages):
+                self._join(params["targetInfo"], params["sessionId"])
             return
         for page in [page for page in self.pages if page.session_id == params["sessionId"]]:
             self.drop(page)

@@ -35,6 +35,11 @@ class Frames:
         """The frame, or None when it is gone."""
         return self._frames.get(frame_id)
 
+    def outermost(self, frame: Frame) -> Frame:
+        """Of those that the same process draws around the frame; its id is that of the process's DevTools target."""
+        around = self.get(frame.parent_id)
+        return self.outermost(around) if around and around.session_id == frame.session_id else frame
+
     def take(self, session_id: str, method: str, params: dict[str, Any]) -> None:
         """One event of a session; those that say nothing about frames are ignored."""
         if method == "Page.frameAttached":

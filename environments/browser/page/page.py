@@ -76,7 +76,7 @@ class Page:
         self._broken = ""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sessions: set[str] = set()
-        self._accessible: set[str] = set()
+        self._accessible: dict[str, str] = {}
         self._listen(session_id)
 
     async def set_up(self) -> None:
@@ -201,14 +201,19 @@ class Page:
 
     async def keep_accessible(self, frame: Frame | None) -> None:
         """Have the frame's process keep its accessibility tree, which each question would build anew otherwise. None:
-        let all go, since keeping it up to date costs the page time."""
+        let all go, since keeping it up to date costs the page time.
+
+        By a session of its own: Chromium 156 crashes where one that has read a whole tree keeps that of a later page.
+        """
+        send = self.browser.connection.send
         if frame is not None and frame.session_id not in self._accessible:
-            self._accessible.add(frame.session_id)
-            await self.send("Accessibility.enable", frame=frame)
+            target = {"targetId": self.frames.outermost(frame).id, "flatten": True}
+            self._accessible[frame.session_id] = session_id = (await send("Target.attachToTarget", target))["sessionId"]
+            await send("Accessibility.enable", session_id=session_id)
         if frame is None and self._accessible:
-            kept, self._accessible = self._accessible, set()
-            for session_id in kept:
-                self.later(self.browser.connection.send("Accessibility.disable", session_id=session_id))
+            kept, self._accessible = self._accessible, {}
+            for session_id in kept.values():
+                self.later(send("Target.detachFromTarget", {"sessionId": session_id}))
 
     def frame_of(self, node: Params) -> Frame:
         """Where the node lies; RefusedError when that is gone."""

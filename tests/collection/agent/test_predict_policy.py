@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -72,30 +71,13 @@ def test_refused_requests_of_one_website_are_no_dead_server(web: str, num_asked:
     assert len(asked) == num_asked
 
 
-class WebPage(BaseHTTPRequestHandler):
-    """A website that answers everything with the same long page."""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        content = b"<html><style>p {color: red}</style><title>Harbour</title>" + b"<p>Welcome</p>\n" * 500
-        self.send_response(200)
-        self.send_header("content-type", "text/html")
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 def test_a_website_is_no_policy_and_its_page_is_cut() -> None:
-    server = website.start(handler=WebPage)
-    address = f"http://127.0.0.1:{server.server_address[1]}"
-    with pytest.raises(UserError, match=r"is no policy's address \(a web page: Harbour Welcome Welcome") as refused:
-        ask([address], ["taskT--1"])
-    assert "\n" not in str(refused.value) and len(str(refused.value)) < 350
-    policy = ChatPolicy("x", "none", f"{address}/v1", Sampling())
-    reply = policy.reply(Task(id="T--1", ques="x", web=address), "taskT--1", [StepText("[1] link")], {1: ""}, None)
-    with pytest.raises(UserError, match=r"is no chat endpoint's address: a web page answers .* \(Harbour Welcome"):
-        asyncio.run(reply)
-    website.stop(server)
+    page = b"<html><style>p {color: red}</style><title>Harbour</title>" + b"<p>Welcome</p>\n" * 500
+    with answering(lambda _: (200, page)) as address:
+        with pytest.raises(UserError, match=r"is no policy's address \(a web page: Harbour Welcome Welcome") as refused:
+            ask([address], ["taskT--1"])
+        assert "\n" not in str(refused.value) and len(str(refused.value)) < 350
+        policy = ChatPolicy("x", "none", f"{address}/v1", Sampling())
+        reply = policy.reply(Task(id="T--1", ques="x", web=address), "taskT--1", [StepText("[1] link")], {1: ""}, None)
+        with pytest.raises(UserError, match=r"is no chat endpoint's address: a web page answers .* \(Harbour Welcome"):
+            asyncio.run(reply)

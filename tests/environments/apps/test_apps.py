@@ -1,12 +1,12 @@
 """Applications without the applications: wordings, ground truth and checkers on made states, the router, the expert."""
 
 import asyncio
+import json
 import pickle
 import random
 import subprocess
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from functools import partial
 from typing import Any
 
 import httpx
@@ -17,8 +17,9 @@ from common.processes import listen
 from data.actions.action import parse_reply
 from data.conversation import StepText, build_chat
 from data.task import Task
+from environments.apps import make_tasks
 from environments.apps.__main__ import main as list_command
-from environments.apps.application import app_names, make_app
+from environments.apps.application import Application, app_names, make_app
 from environments.apps.changes import changes, digest
 from environments.apps.expert.expert import reply
 from environments.apps.fava import check as fava
@@ -28,6 +29,7 @@ from environments.apps.router import COOKIE, Router
 from environments.apps.templates import NOT_POSSIBLE, State, make_task, parse
 from environments.apps.world import World
 from environments.ground_truth import find_fault
+from tests.answering import Request, answering
 from tests.conftest import ROOT
 from tests.environments.made_states import MADE_STATES
 
@@ -143,6 +145,29 @@ def test_the_same_tasks_come_of_the_same_state() -> None:
         assert len({task.ques for task in tasks}) >= 5
 
 
+def test_task_files_share_no_template_application_or_skin_that_one_of_them_holds_out(
+    tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Application, "seed_records", property(lambda app: MADE_STATES[app.name]))
+    files = {}
+    for number in range(2):
+        make_tasks.main(make_tasks.Config(tmp_path / str(number), tasks_per_template=3))
+        files[number] = {path.stem: path.read_text() for path in (tmp_path / str(number)).iterdir()}
+    assert files[0] == files[1] and capsys.readouterr().out.count("sha256") == 2 * len(make_tasks.FILES)
+    templates = {
+        name: {json.loads(line)["id"].partition("--")[0] for line in text.splitlines()}
+        for name, text in files[0].items()
+    }
+    apps = {name: {template.partition(".")[0] for template in found} for name, found in templates.items()}
+    assert apps["test_app"] == {"hledger", "mediawiki"} and apps["test_skin"] == {"roundup_devel"}
+    assert apps["train"] == apps["test_known"] == apps["test"] == {*app_names()} - apps["test_app"] - apps["test_skin"]
+    assert templates["test_known"] <= templates["train"] and not templates["test"] & templates["train"]
+    skin = {template.replace("roundup_devel", "roundup") for template in templates["test_skin"]}
+    assert skin <= templates["train"] and len(templates["test_app"]) == sum(
+        app in apps["test_app"] for app, _ in TEMPLATES
+    )
+
+
 def test_changes_are_records_and_their_order_means_nothing() -> None:
     before = [{"kind": "a", "n": 1}, {"kind": "a", "n": 1}, {"kind": "b", "n": 2}]
     after = [{"n": 2, "kind": "b"}, {"kind": "a", "n": 1}, {"kind": "c", "n": 3}]
@@ -150,24 +175,11 @@ def test_changes_are_records_and_their_order_means_nothing() -> None:
     assert digest(before) == digest(before[::-1]) != digest(after)
 
 
-class _Echo(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        said = f"{self.server.name} {self.path} {self.headers.get('Cookie')} {self.headers['Host']} ".encode() + body
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 def test_the_router_leads_each_session_to_its_own_server() -> None:
-    servers = [ThreadingHTTPServer(("127.0.0.1", 0), _Echo) for _ in range(2)]
-    for number, server in enumerate(servers):
-        server.name = f"server{number}"
-        Thread(target=server.serve_forever, daemon=True).start()
+    def echo(number: int, request: Request) -> tuple[int, bytes]:
+        said = f"server{number} {request.path} {request.headers.get('Cookie')} {request.headers['Host']} "
+        return 200, said.encode() + request.body
+
     listener = listen(0)
     port = listener.getsockname()[1]
 
@@ -176,9 +188,9 @@ def test_the_router_leads_each_session_to_its_own_server() -> None:
         answer = await client.post(f"http://127.0.0.1:{port}/page?x=1", content=b"body" * 50_000, headers=headers)
         return answer.status_code, answer.text.replace("body" * 50_000, "BODY")
 
-    async def play() -> None:
+    async def play(*urls: str) -> None:
         async with Router(listener) as router, httpx.AsyncClient(trust_env=False) as client:
-            keys = [router.lead("trac.localhost", server.server_address[1]) for server in servers]
+            keys = [router.lead("trac.localhost", int(url.rpartition(":")[2])) for url in urls]
             for number, (key, cookie) in enumerate(keys):
                 assert cookie["domain"] == "trac.localhost" and cookie["httpOnly"]
                 expected = f"server{number} /page?x=1 a=1; b=2 trac.localhost BODY"
@@ -190,10 +202,8 @@ def test_the_router_leads_each_session_to_its_own_server() -> None:
             router.forget(keys[0][0])
             assert (await ask(client, f"{COOKIE}={keys[0][0]}"))[0] == 403
 
-    asyncio.run(play())
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with answering(partial(echo, 0)) as first, answering(partial(echo, 1)) as second:
+        asyncio.run(play(first, second))
 
 
 @pytest.fixture

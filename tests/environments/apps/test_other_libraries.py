@@ -26,6 +26,7 @@ OPENENV, TRL, VERIFIERS_WITH_IT = (
     ("trl==1.16.0", "openenv==0.10.0"),
     ("verifiers[openenv]==0.4.0", "uv"),
 )
+AGENTLAB = ("agentlab==0.4.2",)
 APP, TASK = "roundup", "roundup.no-such-bug"
 EDIT = "roundup.rename-bug"
 
@@ -36,8 +37,9 @@ def installed() -> None:
         pytest.skip(f"not installed: python -m environments.apps install {APP}")
 
 
-def python_with(*packages: str) -> Path:
-    """A Python that has these packages, and for the rest ours; made once."""
+def python_with(*packages: str, has_torch: bool = True) -> Path:
+    """A Python that has these packages, and for the rest ours; made once. `has_torch`: pip takes that from ours. Else
+    uv installs all but torch, where pip tries versions for more than 25 minutes."""
     folder = home().with_name("libraries") / re.sub(r"\W+", "-", " ".join(packages))
     python, mark = folder / "bin" / "python", folder / "whole"
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +49,13 @@ def python_with(*packages: str) -> Path:
         [place] = folder.glob("lib/python*/site-packages")
         (place / "zz_ours.pth").write_text(sysconfig.get_path("purelib"))  # after its own; pip takes from there, too
         if not mark.exists():
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+            if has_torch:
+                subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+            else:
+                subprocess.run([python, "-m", "pip", "install", "--quiet", "uv"], check=True)
+                (folder / "ours.txt").write_text("torch; python_version < '3'")
+                uv = [python, "-m", "uv", "pip", "install", "--quiet", "--python", python, "--override"]
+                subprocess.run([*uv, folder / "ours.txt", *packages], check=True)
             mark.touch()
     return python
 
@@ -144,20 +152,38 @@ def test_trl_trains_on_it(serve: Serve) -> None:
 
 
 VERIFIERS = """
---env.taskset.base-url {url} --env.taskset.resets [{{"task":"{task}--0"}}] --env.player.harness.id null
---env.player.max-turns 3 --client.base-url {policy}/v1 --client.api-key-var NONE -m policy --no-push --no-rich -o {out}
+model = "weights"
+push = false
+[env.taskset]
+id = "openenv"
+base_url = "{url}"
+resets = [{{task = "{task}--0"}}]
+[env.player]
+max_turns = 2  # of more the policy reads too many tokens
+harness = {{id = "null"}}
+runtime = {{type = "subprocess"}}
+[client]
+base_url = "{policy}/v1"
 """
 
 
-def test_verifiers_takes_an_episode(serve: Serve, spawn: Callable[..., subprocess.Popen], tmp_path: Path) -> None:
-    python = python_with(*VERIFIERS_WITH_IT)
+@pytest.fixture
+def policy(spawn: Callable[..., subprocess.Popen]) -> str:
+    """The address of the quickstart's first policy, which is called `weights`."""
     weights = ROOT / "examples" / "quickstart" / "starting_policy" / "weights"
-    policy = spawn("server/hf_online_server.py", "--model_name_or_path", weights, "--port", 0, stdout=subprocess.PIPE)
-    address = re.search(r"http://\S+", policy.stdout.readline())[0].rstrip("/")
-    flags = VERIFIERS.format(url=serve(TASK), task=TASK, policy=address, out=tmp_path / "out").split()
-    run(python, "", str(python.parent / "vf-eval"), "openenv", *flags)
+    process = spawn("server/hf_online_server.py", "--model_name_or_path", weights, "--port", 0, stdout=subprocess.PIPE)
+    return re.search(r"http://\S+", process.stdout.readline())[0].rstrip("/")
+
+
+def test_verifiers_takes_an_episode(serve: Serve, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = python_with(*VERIFIERS_WITH_IT)
+    monkeypatch.setenv("PATH", f"{python.parent}:{os.environ['PATH']}")  # it looks for uv there
+    asked = tmp_path / "elcano.toml"
+    asked.write_text(VERIFIERS.format(url=serve(TASK), task=TASK, policy=policy))
+    run(python, "", str(python.parent / "vf-eval"), "@", str(asked), "--no-rich", "-o", str(tmp_path / "out"))
     [traces] = (tmp_path / "out").glob("**/traces.jsonl")
-    assert "openenv_reward" in traces.read_text()
+    [episode] = traces.read_text().splitlines()
+    assert '"openenv_reward"' in episode and "max_turns" in episode and "ProviderError" not in episode
 
 
 BROWSERGYM = """
@@ -188,3 +214,65 @@ def test_browsergym_takes_an_episode_with_its_own_browser(tmp_path: Path, monkey
     put_chromium_where_playwright_looks(python, tmp_path / "browsers")
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "browsers"))
     assert run(python, BROWSERGYM, TASK).splitlines() == ["0.0 (1.0, True) True True", "0.0 (0.0, True) True True"]
+
+
+STUDY = """
+import sys
+from dataclasses import dataclass
+
+import bgym
+from agentlab.agents.agent_args import AgentArgs
+from agentlab.agents.generic_agent import GenericAgentArgs
+from agentlab.agents.generic_agent.agent_configs import FLAGS_GPT_3_5
+from agentlab.experiments.study import make_study
+from agentlab.llm.chat_api import OpenAIModelArgs
+
+import environments.browsergym_adapter
+
+ACTIONS = bgym.HighLevelActionSetArgs(subsets=("chat", "infeas", "bid"))
+
+@dataclass
+class SaysNo(AgentArgs):
+    def make_agent(self):
+        return NoAgent()
+
+class NoAgent(bgym.Agent):
+    action_set = ACTIONS.make_action_set()
+
+    def get_action(self, obs):
+        return 'report_infeasible("no such bug")' if obs["last_action"] else "noop()", bgym.AgentInfo()
+
+model = OpenAIModelArgs(model_name="weights", max_total_tokens=3000, max_new_tokens=40)
+benchmark = bgym.Benchmark(
+    name="elcano",
+    high_level_action_set_args=ACTIONS,
+    is_multi_tab=False,
+    supports_parallel_seeds=True,
+    backends=[],
+    env_args_list=[bgym.EnvArgs("elcano." + sys.argv[1], task_seed=7, max_steps=5)],
+)
+study = make_study([GenericAgentArgs(chat_model_args=model, flags=FLAGS_GPT_3_5, max_retry=1), SaysNo()], benchmark)
+study.run(n_jobs=1, parallel_backend="sequential", n_relaunch=1, exp_root=sys.argv[2])
+results, *_ = study.get_results()
+for row in results.reset_index().to_dict("records"):
+    print("result", row["agent.agent_name"], row["err_msg"], row["n_steps"], row["cum_reward"])
+"""
+
+
+def test_agentlab_runs_a_study(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that writes no action ends its episode; an agent of AgentLab's that acts is paid."""
+    python = python_with(*AGENTLAB, has_torch=False)
+    put_chromium_where_playwright_looks(python, tmp_path / "browsers")
+    [litellm] = python.parents[1].glob("lib/python*/site-packages/litellm/litellm_core_utils/tokenizers")
+    (tmp_path / "nltk" / "tokenizers" / "punkt_tab").mkdir(parents=True)
+    for name, value in {
+        "PLAYWRIGHT_BROWSERS_PATH": tmp_path / "browsers",
+        "NLTK_DATA": tmp_path / "nltk",  # for WebArena's, which it downloads at once
+        "TIKTOKEN_CACHE_DIR": litellm,  # it would download the same
+        "OPENAI_BASE_URL": f"{policy}/v1",
+        "OPENAI_API_KEY": "none",
+    }.items():
+        monkeypatch.setenv(name, str(value))
+    said = run(python, STUDY, TASK, str(tmp_path / "study"))
+    results = sorted(line for line in said.splitlines() if line.startswith("result"))
+    assert results == ["result GenericAgent-weights None 0 0.0", "result SaysNo None 2 1.0"]

@@ -1,8 +1,6 @@
 """What goes wrong on the way to an application: by a seed, told from what the application did, and never for good."""
 
 import asyncio
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import httpx
 import pytest
@@ -11,6 +9,7 @@ from common.errors import UserError
 from common.processes import listen
 from environments.apps.router import COOKIE, Router
 from environments.apps.trouble import SIGN_IN, EpisodeTrouble, Met, Trouble, with_popup
+from tests.answering import Request, answering
 
 PAGE = "Sec-Fetch-Dest: document\r\n"
 LINKED = f"{PAGE}Referer: http://trac.localhost/page\r\n"
@@ -121,31 +120,14 @@ def test_a_page_whose_chunks_cannot_be_read_passes_as_it_is(chunks: bytes) -> No
     assert with_popup(answer, b"<dialog open>x</dialog>") == answer
 
 
-class _Pages(BaseHTTPRequestHandler):
-    asked: list[str] = []  # noqa: RUF012 - of the one test that uses it
-
-    def do_GET(self) -> None:
-        body = f"<html><body>{self.path} {self.headers.get('Accept-Encoding')}</body></html>".encode()
-        self.asked.append(self.path)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.do_GET()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-
 def test_the_router_puts_it_on_the_way_and_the_application_hears_nothing_of_what_fails() -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
-    Thread(target=server.serve_forever, daemon=True).start()
+    asked: list[str] = []
     listener = listen(0)
     port = listener.getsockname()[1]
+
+    def page(request: Request) -> tuple[int, bytes]:
+        asked.append(request.path)
+        return 200, f"<html><body>{request.path} {request.headers.get('Accept-Encoding')}</body></html>".encode()
 
     async def ask(key: str, path: str, method: str = "GET", **more: bytes) -> str:
         headers = {"cookie": f"{COOKIE}={key}", "sec-fetch-dest": "document"}
@@ -156,19 +138,19 @@ def test_the_router_puts_it_on_the_way_and_the_application_hears_nothing_of_what
             return "broken"
         return f"{answer.status_code} {answer.text}"
 
-    async def play() -> None:
+    async def play(url: str) -> None:
+        served = int(url.rpartition(":")[2])
         async with Router(listener) as router:
-            key, _ = router.lead("trac.localhost", server.server_address[1], Trouble.read(["errors=1"]).episode("b"))
+            key, _ = router.lead("trac.localhost", served, Trouble.read(["errors=1"]).episode("b"))
             sent = {"content": b"x" * 3_000_000}
             said = [await ask(key, f"/{number}", "POST", **sent) for number in range(12)]
             assert [line[:5] for line in said[::2]] == ["200 <"] * 6
             assert {line[:6] for line in said[1::2]} <= {"500 <!", "502 <!", "503 <!", "broken"}
-            assert _Pages.asked == [f"/{number}" for number in range(0, 12, 2)]
-            key, _ = router.lead("trac.localhost", server.server_address[1], Trouble.read(["popups=1"]).episode("a"))
+            assert asked == [f"/{number}" for number in range(0, 12, 2)]
+            key, _ = router.lead("trac.localhost", served, Trouble.read(["popups=1"]).episode("a"))
             assert "<dialog" not in await ask(key, "/start")
             page = await ask(key, "/other")
             assert "<dialog open" in page and page.startswith("200 <html><body>/other None")
 
-    asyncio.run(play())
-    server.shutdown()
-    server.server_close()
+    with answering(page) as url:
+        asyncio.run(play(url))

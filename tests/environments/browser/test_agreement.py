@@ -5,10 +5,7 @@
 import asyncio
 import contextlib
 import os
-import threading
 from collections.abc import Iterable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from data.observation import Mode
 from environments.browser.chromium.cdp import RefusedError
 from environments.browser.observation.observe import observe
 from environments.browser.page.page import Page
+from tests.answering import Request, answering
 from tests.environments.conftest import OneBrowser
 from tests.environments.random_pages import Drawn
 
@@ -46,25 +44,14 @@ _LOADED = (
 )
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        text = Drawn(int(self.path.strip("/") or 0)).html if self.path[1:].isdecimal() else ""
-        self.send_response(200)
-        self.send_header("content-type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def drawn() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    def page(request: Request) -> tuple[int, bytes]:
+        number = request.path[1:]
+        return 200, (Drawn(int(number)).html if number.isdecimal() else "").encode()
+
+    with answering(page) as url:
+        yield url
 
 
 class Reached:

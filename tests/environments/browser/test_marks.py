@@ -6,13 +6,14 @@ from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from data.actions.action import Click, Type
 from data.trajectory import read_trajectory
 from environments.browser.acting.actions import act
 from environments.browser.observation.frame_views import FrameView
 from environments.browser.observation.marks import Found, draw, number
+from environments.browser.observation.number_places import NumberPlaces
 from environments.browser.observation.observe import observe
 from environments.browser.observation.projection import Projection
 from environments.browser.page.frames import Frame
@@ -38,7 +39,9 @@ PAGE = """<title>Marks</title><h1>Heading</h1>
 @pytest.fixture
 def url(site: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch) -> str:
     framed = "<form action='/found'><input name=q aria-label='Inside'></form>"
-    return website.offer(monkeypatch, site, {"/marks": PAGE, "/framed": framed})
+    editor = f"""<title>Editor</title><h1>Notes</h1><div style="height:200px; overflow:auto"><div contenteditable
+        aria-label="Notes" oninput="document.title = 'written'">{"<p>one <a href='/'>line</a></p>" * 40}</div></div>"""
+    return website.offer(monkeypatch, site, {"/marks": PAGE, "/framed": framed, "/editor": editor})
 
 
 def look(browser: OneBrowser, url: str, *actions: Any) -> Observation:
@@ -96,6 +99,41 @@ def _text(browser: OneBrowser, url: str, action: Any) -> str:
             return (await observe(page, "released")).tree
 
     return browser.wait(run())
+
+
+def test_an_editor_is_one_mark_as_large_as_it_is_seen(browser: OneBrowser, url: str) -> None:
+    seen = look(browser, f"{url}/editor")
+    assert seen.tree == '[0]: <div contenteditable> "Notes";' and len(seen.nodes) == 1
+    assert seen.nodes[0]["union_bound"][3] <= 200
+    tree = _text(browser, f"{url}/editor", Type(0, "changed"))
+    assert "RootWebArea 'written'" in tree and "changed" in tree and "one" not in tree
+
+
+def test_numbers_hide_no_text_of_a_list() -> None:
+    """Neither in their own lines nor in those above, and no other number."""
+    image = Image.new("RGB", (200, 220), "white")
+    canvas = ImageDraw.Draw(image)
+    tops = range(40, 180, 20)
+    for top in tops:
+        canvas.text((14, top + 4), "Some words", "black")
+    nodes = {label: {"boxes": [[10, top, 150, top + 20]]} for label, top in enumerate(tops)}
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    drawn = Image.open(io.BytesIO(base64.b64decode(draw(base64.b64encode(buffer.getvalue()).decode(), nodes, 200))))
+    for label, top in enumerate(tops):
+        words, end = (14, top + 3, 100, top + 18), (100, top + 3, 180, top + 18)
+        assert drawn.crop(words).tobytes() == image.crop(words).tobytes()
+        has_number = len(drawn.crop(end).getcolors() or []) > 2
+        assert has_number == (label > 0)  # above the first there is nothing to hide
+
+
+def test_numbers_hide_no_other_number() -> None:
+    image = Image.new("RGB", (200, 200), "white")
+    boxes = [(20, 60, 150, 81), (128, 81, 150, 102), (20, 81, 127, 102), (128, 60, 150, 80)]
+    places = NumberPlaces(image, boxes)
+    taken = [places.take(box, 20, 18) for box in boxes]
+    for index, (x, y) in enumerate(taken):
+        assert all(abs(x - left) >= 20 or abs(y - top) >= 18 for left, top in taken[index + 1 :])
 
 
 def test_a_trajectory_of_marks(collector: Collector, site: ThreadingHTTPServer, url: str) -> None:

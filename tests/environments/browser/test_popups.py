@@ -1,10 +1,8 @@
 """Tabs and windows that pages open themselves, as the pages of real websites do it."""
 
 import asyncio
-import threading
 import urllib.parse
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -14,7 +12,7 @@ from data.task import Task
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.environment import Observation
-from tests.environments import website
+from tests.answering import Request, answering
 from tests.environments.conftest import OneBrowser
 from tests.environments.website import find
 
@@ -53,32 +51,16 @@ let child, made = new Blob(['<h1>Made of a blob</h1>'], {type: 'text/html'})</sc
 _posts: list[str] = []
 
 
-class _Site(BaseHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        self._answer(PAGES.get(urllib.parse.urlsplit(self.path).path, ""))
-
-    def do_POST(self) -> None:
-        _posts.append(self.rfile.read(int(self.headers["content-length"])).decode())
-        self._answer("<h1>Posted</h1>")
-
-    def _answer(self, page: str) -> None:
-        content = page.encode()
-        self.send_response(200)
-        self.send_header("content-type", "text/html")
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-
 @pytest.fixture(scope="module")
 def desk() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    website.stop(server)
+    def page(request: Request) -> tuple[int, bytes]:
+        if request.method == "POST":
+            _posts.append(request.body.decode())
+            return 200, b"<h1>Posted</h1>"
+        return 200, PAGES.get(urllib.parse.urlsplit(request.path).path, "").encode()
+
+    with answering(page) as url:
+        yield url
 
 
 def play(browser: OneBrowser, url: str, *steps: str | AnyAction) -> list[tuple[Observation, str]]:

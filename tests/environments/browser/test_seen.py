@@ -14,6 +14,7 @@ from environments.browser.observation.observe import observe
 from environments.browser.observation.projection import Projection, center, holding
 from environments.browser.observation.tree import MAX_TREE
 from environments.browser.page.page import Page
+from environments.browser.page.settle import settle
 from environments.environment import Observation
 from tests.environments import website
 from tests.environments.conftest import OneBrowser
@@ -83,6 +84,8 @@ PAGES = {
     "/log": """<title>Log</title><h1>Log</h1><a href="/second">Go on</a><pre></pre><script>
         document.querySelector("pre").textContent =
             Array.from({length: 40000}, (_, line) => `line ${line} of the log`).join("\\n")</script>""",
+    "/around_log": """<title>Around</title><iframe src="http://other.localhost:PORT/one"></iframe>
+        <iframe src="http://other.localhost:PORT/log" style="width:900px; height:400px"></iframe>""",
     "/many": """<title>Many</title><script>document.write(Array.from({length: 5000}, (_, n) =>
         `<p>Row ${n} <a href="/second">link ${n}</a></p>`).join(""))</script><iframe src="/one"></iframe>""",
     "/framed": """<title>Framed</title><body style="margin:0"><div style="overflow:hidden; border:20px
@@ -249,6 +252,26 @@ def test_large_pages_are_read_as_far_as_they_are_shown(browser: OneBrowser, url:
     assert many.tree.splitlines()[1:3] == ["\t[2] StaticText 'Row 0 '", "\t[3] link 'link 0'"]
     tree, notes = do(browser, f"{url}/many", click("link 3"))
     assert "heading 'Second page'" in tree and notes == ""
+
+
+def test_large_pages_are_read_after_small_ones(browser: OneBrowser, url: str) -> None:
+    """In the same tab, whose pages one process draws; also in frames with a process of their own."""
+
+    async def run() -> list[str]:
+        async with browser.page(f"{url}/one") as page:
+            trees = []
+            for path in ("/one", "/log", "/around", "/around_log", "/many", "/around_log", "/one", "/log"):
+                await page.goto(f"{url}{path}")
+                await settle(page)
+                trees.append((await observe(page, "released")).tree)
+            return [*trees, str(len(page.context.pages))]
+
+    trees = browser.wait(run())
+    assert trees.pop() == "1"
+    for tree, words in zip(
+        trees, ("Press", "line 20", "Press", "line 3", "link 3", "line 3", "Press", "line 20"), strict=True
+    ):
+        assert words in tree
 
 
 def test_every_text_has_a_limit(browser: OneBrowser, url: str) -> None:

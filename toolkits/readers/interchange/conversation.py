@@ -44,7 +44,7 @@ from toolkits.readers.reading.left_out import LeftOut
 _RESULTS = ("tool", "tool_response", "observation", "function", "function_response")
 _CALLS = ("tool_call", "function_call")
 _OTHER_MEDIA = {"videos": "videos", "video": "videos", "audios": "sounds", "audio": "sounds"}
-_DIRECTIONS = ("system", "tools", "functions")
+_MAY_BE_EMPTY = (*_OTHER_MEDIA, "system", "tools", "functions")
 _PLACES = ("image_url", "image", "source", "url", "path")
 """Where a part may have its image."""
 _TO_BE_FILLED = ("<bbox>", "<ref-object>")
@@ -72,10 +72,7 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
         left_out[f"samples with {lacks}"] += 1
         return None
     field, references = find_images(entry)
-    used = {"id", "num_images", *(name for name in (*_OTHER_MEDIA, *_DIRECTIONS) if entry.get(name) in NOTHING)}
-    used |= {name for name in SURE if not listed(entry.get(name))} | {
-        name for name in ANSWERS if entry.get(name) is None
-    }
+    used = {"id", "num_images", *(name for name, value in entry.items() if _says_nothing(name, value))}
     messages = messages_of(where, entry, used, left_out)
     rejected = [name for name in entry if name.startswith("rejected")]
     left_out["rejected replies"] += any(entry[name] for name in rejected)
@@ -114,6 +111,13 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
         left_out.columns |= {*named}
     left_out.num_bare += not shown
     return Told(turns, shown, extra)
+
+
+def _says_nothing(name: str, value: Any) -> bool:
+    """Whether a field of those that are read here is as good as not there."""
+    if name in SURE:
+        return not listed(value)
+    return value is None if name in ANSWERS else name in _MAY_BE_EMPTY and value in NOTHING
 
 
 def _unfit(entry: Mapping[str, Any]) -> str:

@@ -17,7 +17,8 @@ _NAMES_ONE = re.compile(r"[^\n]{1,4000}\.(png|jpe?g|webp|bmp|gif|tiff?)(\?[^\n]*
 
 def find_images(entry: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """(the field, what it refers to); "" and none where there is no such field."""
-    found = next((n for n in FIELDS if listed(entry.get(n)) and (n in SURE or looks_like_images(entry[n]))), "")
+    there = (n for n in FIELDS if n in entry and listed(entry[n]))
+    found = next((n for n in there if n in SURE or looks_like_images(entry[n])), "")
     return found, listed(entry.get(found))
 
 

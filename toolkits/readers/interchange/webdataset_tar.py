@@ -129,7 +129,7 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
         content = as_png(where, _content(file, member), member.name)
         check_picture(where, content)
         name = f"{next(numbers)}.{image_type(content)}"
-        with open(folder / name, "wb", buffering=0) as image:
+        with open(f"{folder}/{name}", "wb") as image:
             image.write(content)
         return name
 

@@ -20,8 +20,8 @@ _MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")
 
 def begins_as_other(head: bytes, named: str) -> str:
     """The kind of a picture that `as_png` makes PNG, or "". Whose name says another kind is broken."""
-    ending = PurePosixPath(named.lower()).suffix.replace(".tiff", ".tif")
-    return next((kind for begin, (kind, own) in _OTHERS.items() if head.startswith(begin) and ending in ("", own)), "")
+    kind, own = next((found for begin, found in _OTHERS.items() if head.startswith(begin)), ("", ""))
+    return kind if kind and PurePosixPath(named.lower()).suffix.replace(".tiff", ".tif") in ("", own) else ""
 
 
 def as_png(where: str, content: bytes, named: str) -> bytes:

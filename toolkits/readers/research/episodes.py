@@ -199,3 +199,10 @@ def number(value: Any) -> float:
     if type(value) not in (int, float) or not abs(value) < 1e9:
         raise TypeError("not a number")
     return value
+
+
+def words(value: Any) -> str:
+    """TypeError where it is no text."""
+    if not isinstance(value, str):
+        raise TypeError("a text that is none")
+    return value

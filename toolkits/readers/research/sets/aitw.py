@@ -37,6 +37,7 @@ from toolkits.readers.research.episodes import (
     point_at,
     step_of,
     swipe,
+    words,
 )
 
 _TAP = 0.04
@@ -121,9 +122,7 @@ def _png(where: str, raw: Any, width: Any, height: Any) -> bytes:
 def _actions(screen: Screen, kind: Any, touch: Any, lift: Any, typed: Any) -> list[AnyAction]:
     match kind:
         case 3:
-            if not isinstance(typed, str):
-                raise TypeError("a text that is none")
-            return [Write(typed)]
+            return [Write(words(typed))]
         case 4:
             (x, y), (end_x, end_y) = touch, lift
             start, end = point_at(REL1, screen, x, y), point_at(REL1, screen, end_x, end_y)

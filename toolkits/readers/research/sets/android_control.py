@@ -32,6 +32,7 @@ from toolkits.readers.research.episodes import (
     point_at,
     scroll_towards,
     step_of,
+    words,
 )
 
 _SCROLLED = 2 / 3  # of the screen; the set does not say how far
@@ -113,9 +114,9 @@ def android_actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction
         case "long_press":
             return [long_press(at())]
         case "type":
-            return [Write(_text(action), at(), enter=True)]
+            return [Write(words(action["text"]), at(), enter=True)]
         case "input_text":
-            return [Write(_text(action))]
+            return [Write(words(action["text"]))]
         case "scroll":
             return [scroll_towards(screen, action["direction"], _SCROLLED)]
         case "navigate_back":
@@ -130,9 +131,3 @@ def android_actions(screen: Screen, action: Mapping[str, Any]) -> list[AnyAction
             return [Wait()]
         case _:
             raise UnsaidError(str(action["action_type"]))
-
-
-def _text(action: Mapping[str, Any]) -> str:
-    if not isinstance(action["text"], str):
-        raise TypeError("a text that is none")
-    return action["text"]

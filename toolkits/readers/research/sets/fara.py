@@ -35,6 +35,7 @@ from toolkits.readers.research.episodes import (
     point_at,
     pressed,
     step_of,
+    words,
 )
 
 _LOG, _NOTHING = "web_surfer.log", "<no_answer>"
@@ -158,9 +159,7 @@ def _action(screen: Screen, event: Mapping[str, Any], answer: str) -> AnyAction:
         case "hover" | "mouse_move":
             return HoverAt(at())
         case "input_text" | "type":
-            text = told["text"] if "text" in told else told["text_value"]
-            if not isinstance(text, str):
-                raise TypeError("a text that is none")
+            text = words(told["text"] if "text" in told else told["text_value"])
             replace, enter = told.get("delete_existing_text") is True, told.get("press_enter") is not False
             return Write(text, at() if told.get("coordinate") else None, replace=replace, enter=enter)
         case "key" | "keypress":
@@ -168,9 +167,9 @@ def _action(screen: Screen, event: Mapping[str, Any], answer: str) -> AnyAction:
         case "scroll":
             return ScrollAt(0, -number(told["pixels"]))  # theirs are positive upwards
         case "visit_url":
-            return GoTo(_text(told, "url"))
+            return GoTo(words(told["url"]))
         case "web_search":  # which opens this address
-            return GoTo(f"https://www.bing.com/search?q={quote_plus(_text(told, 'query'))}&FORM=QBLH")
+            return GoTo(f"https://www.bing.com/search?q={quote_plus(words(told['query']))}&FORM=QBLH")
         case "history_back":
             return GoBack()
         case "wait" | "sleep":
@@ -179,9 +178,3 @@ def _action(screen: Screen, event: Mapping[str, Any], answer: str) -> AnyAction:
             return Answer(answer)
         case other:
             raise UnsaidError(json.dumps(other)[1:40].strip('"'))
-
-
-def _text(told: Mapping[str, Any], name: str) -> str:
-    if not isinstance(told[name], str):
-        raise TypeError("a text that is none")
-    return told[name]

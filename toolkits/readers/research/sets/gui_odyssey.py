@@ -25,6 +25,7 @@ from toolkits.readers.research.episodes import (
     point_at,
     step_of,
     swipe,
+    words,
 )
 
 _ENDS = {"COMPLETE": "success", "IMPOSSIBLE": "failure", "INCOMPLETE": "failure"}
@@ -83,8 +84,6 @@ def _actions(screen: Screen, kind: str, info: Any) -> list[AnyAction]:
             (x, y), (end_x, end_y) = info
             return [swipe(point_at(REL1000, screen, x, y), point_at(REL1000, screen, end_x, end_y))]
         case "TYPE" | "TEXT":
-            if not isinstance(info, str):
-                raise TypeError("a text that is none")
-            return [Write(info)]
+            return [Write(words(info))]
         case _:
             raise UnsaidError(kind)

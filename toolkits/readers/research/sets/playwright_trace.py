@@ -29,6 +29,7 @@ from toolkits.readers.research.episodes import (
     pressed,
     size_told,
     step_of,
+    words,
 )
 
 _LARGEST = 128 * 2**20  # bytes of a member, unpacked
@@ -125,18 +126,18 @@ class _Trace:
             case "hover" | "mouseMove" if at:
                 return [HoverAt(at)]
             case "fill" if at:
-                return [Write(_text(params, "value"), at, replace=True)]
+                return [Write(words(params["value"]), at, replace=True)]
             case "selectOption" if at:
                 [option] = objects_in("options", params["options"])
                 return [Write(next(text for key in _OPTION if (text := text_of(option.get(key)))), at)]
             case "type" | "keyboardType" | "keyboardInsertText" if at or not selector:
-                return [Write(_text(params, "text"), at)]
+                return [Write(words(params["text"]), at)]
             case "press" | "keyboardPress" if not selector or (is_again and at):
-                return [pressed(_text(params, "key").split("+") if params["key"] != "+" else ["+"])]
+                return [pressed(words(params["key"]).split("+") if params["key"] != "+" else ["+"])]
             case "mouseWheel":
                 return [ScrollAt(number(params.get("deltaX", 0)), number(params.get("deltaY", 0)))]
             case "goto":
-                return [GoTo(_text(params, "url"))]
+                return [GoTo(words(params["url"]))]
             case "goBack":
                 return [GoBack()]
             case _:
@@ -174,12 +175,6 @@ _OPTION = ("valueOrLabel", "label", "value")
 def _params(call: Call) -> Mapping[str, Any]:
     found = call.get("params")
     return found if isinstance(found, dict) else {}
-
-
-def _text(params: Mapping[str, Any], name: str) -> str:
-    if not isinstance(params[name], str):
-        raise TypeError("a text that is none")
-    return params[name]
 
 
 def _time(event: Mapping[str, Any], name: str) -> float:

@@ -30,6 +30,7 @@ from toolkits.readers.research.episodes import (
     screen_of,
     size_told,
     step_of,
+    words,
 )
 
 _KEY = "data-webtasks-id"
@@ -162,14 +163,14 @@ class _Demonstration:
             case "hover":
                 return [HoverAt(at())]
             case "textinput":
-                return [Write(_text(given["text"]), in_box(), replace=True)]
+                return [Write(words(given["text"]), in_box(), replace=True)]
             case "change":
-                return [Write(_text(given["value"]), in_box())]
+                return [Write(words(given["value"]), in_box())]
             case "load":
                 properties = _object(given, "properties")
                 if properties.get("transitionType") in ("link", "form_submit"):
                     raise UnsaidError("load that a click brought about")
-                return [GoTo(_text(properties.get("url") or given.get("url")))]
+                return [GoTo(words(properties.get("url") or given.get("url")))]
             case "tabcreate":
                 return [OpenTab()]
             case "tabremove":
@@ -192,10 +193,4 @@ def _object(value: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _mapping(path: Path, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(f"{path}: not boxes by id")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text that is none")
     return value
