@@ -3,8 +3,8 @@
     elcano run examples/apps/warm_start.py --output_dir runs/apps/warm_start
 
 Needs Fossil and Trac: python -m environments.apps install fossil trac. TEMPLATES names other kinds of tasks,
-NUM_DEMONSTRATIONS how many of each are imitated, TRAIN_EPOCHS how often. POLICY names the Hugging Face folder of another
-policy to begin with, such as one that has learned on the embedded websites.
+NUM_DEMONSTRATIONS how many of each are imitated, TRAIN_EPOCHS how often. POLICY names the Hugging Face folder of
+another policy to begin with. What came of it so far: docs/results/apps.md.
 """
 
 import dataclasses
