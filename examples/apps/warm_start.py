@@ -63,6 +63,8 @@ def tasks(file: str, count: int) -> Path:
         for task in tasks_of(app, file, count)
     ]
     by_template = [[task for task in made if task.id.startswith(f"{template}--")] for template in chosen]
+    if file == "train" and not all(by_template):
+        raise UserError(f"TEMPLATES: {chosen[by_template.index([])]!r} is held out; choose one that is learned from")
     write_tasks(path, [task for turn in itertools.zip_longest(*by_template) for task in turn if task])
     return path
 

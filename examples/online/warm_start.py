@@ -3,7 +3,7 @@
     NUM_DEMONSTRATIONS=150 elcano run examples/online/warm_start.py --output_dir runs/online/warm_start
 
 Few demonstrations on purpose: a policy that imitated to the end varies too little to find out anything.
-TRAIN_EPOCHS=8 imitates each of them eight times: what imitation alone makes of the minutes that learning online takes.
+TRAIN_EPOCHS=8 imitates each of them eight times, to compare with imitation alone.
 POLICY names the Hugging Face folder of another policy to begin with, of any family.
 """
 
