@@ -23,6 +23,18 @@ def number(variable: str, default: int, least: int | None = None) -> int:
     return value
 
 
+def switch(variable: str, default: str = "false") -> bool:
+    """Whether it says `true`; `default` where it is not set or empty.
+
+    Raises:
+        UserError: it is neither `true` nor `false`.
+    """
+    value = os.environ.get(variable) or default
+    if value not in ("true", "false"):
+        raise UserError(f"{variable} is true or false, not {value!r}")
+    return value == "true"
+
+
 def first_tasks(tasks: Path, count: int, name: str) -> Path:
     """The first tasks of a file, whose kinds come in turn, in a file of their own: `<name>-first-<count>.jsonl`."""
     path = ROOT / "runs" / "tasks" / f"{name}-first-{count}.jsonl"

@@ -39,12 +39,15 @@ class Config(Checked):
     """Applications; none: all."""
     tasks_per_template: Annotated[int, at_least(1)] = 20
     """At most; of some templates there are fewer that differ."""
+    quoted: bool = False
+    """Whether names and values stand in double quotes, for policies too small to tell where they begin."""
 
 
 def main(config: Config) -> None:
     """Write all files that have tasks."""
     for name in FILES:
-        tasks = [task for app in chosen_apps(config.apps) for task in tasks_of(app, name, config.tasks_per_template)]
+        number, apps = config.tasks_per_template, chosen_apps(config.apps)
+        tasks = [task for app in apps for task in tasks_of(app, name, number, config.quoted)]
         path = config.output_dir / f"{name}.jsonl"
         if not tasks:
             path.unlink(missing_ok=True)
@@ -54,7 +57,7 @@ def main(config: Config) -> None:
         print(f"{path}: {len(tasks)} tasks of {len(templates)} templates, sha256 {file_digest(path, 'sha256')[:16]}")
 
 
-def tasks_of(app: Application, name: str, number: int) -> Iterator[Task]:
+def tasks_of(app: Application, name: str, number: int, quoted: bool = False) -> Iterator[Task]:
     """An application's tasks in the file of this name."""
     splits, first, held_out = FILES[name]
     if held_out != _held_out(app):
@@ -65,7 +68,7 @@ def tasks_of(app: Application, name: str, number: int) -> Iterator[Task]:
         asked = {_key(app, task) for task in tasks_of(app, "train", number)}
     for template, about in app.module("tasks").TEMPLATES.items():
         if about.split in splits:
-            drawn = (make_task(app, template, seed, state) for seed in range(first, first + number))
+            drawn = (make_task(app, template, seed, state, quoted) for seed in range(first, first + number))
             yield from _new(app, drawn, asked)
 
 

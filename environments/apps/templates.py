@@ -58,13 +58,14 @@ def ask(
     return Template(family, draw, wordings, split)
 
 
-def make_task(app: Application, name: str, number: int, state: State) -> Task:
-    """The task of this number, always the same."""
+def make_task(app: Application, name: str, number: int, state: State, quoted: bool = False) -> Task:
+    """The task of this number, always the same. `quoted`: what fills the wording's slots stands in double quotes."""
     template = app.module("tasks").TEMPLATES[name]
     instance = template.draw(state, random.Random(f"{app.name} {name} {number}"))
+    slots = {name: f'"{value}"' for name, value in instance.slots.items()} if quoted else instance.slots
     return Task(
         id=f"{app.name}.{name}--{number}",
-        ques=template.wordings[number % len(template.wordings)].format(**instance.slots) + CLOSING,
+        ques=template.wordings[number % len(template.wordings)].format(**slots) + CLOSING,
         web=app.address(f"http://{app.host}:{SITES_PORT}"),
         web_name=app.title,
         domain=template.family,
@@ -78,7 +79,7 @@ def parse(templates: Mapping[str, Template], ques: str) -> tuple[str, dict[str, 
     for name, template in templates.items():
         for wording in template.wordings:
             if match := _pattern(wording).fullmatch(asked):
-                return name, match.groupdict()
+                return name, {slot: value.strip('"') for slot, value in match.groupdict().items()}
     return None
 
 

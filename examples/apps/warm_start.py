@@ -4,7 +4,8 @@
 
 Needs Fossil and Trac: python -m environments.apps install fossil trac. TEMPLATES names other kinds of tasks,
 NUM_DEMONSTRATIONS how many of each are imitated, TRAIN_EPOCHS how often. POLICY names the Hugging Face folder of
-another policy to begin with. What came of it so far: docs/results/apps.md.
+another policy to begin with. QUOTED=true puts the names in tasks into double quotes. What came of it:
+docs/results/apps.md.
 """
 
 import dataclasses
@@ -17,7 +18,7 @@ from common.defaults import ROOT
 from common.errors import UserError
 from data.task import write_tasks
 from elcano.recipe import Recipe, Round, load_recipe
-from elcano.variables import number
+from elcano.variables import number, switch
 from environments.apps.application import app_names, chosen_apps, make_app
 from environments.apps.make_tasks import tasks_of
 
@@ -56,11 +57,13 @@ def recipe() -> Recipe:
 def tasks(file: str, count: int) -> Path:
     """At most so many tasks of each chosen template, as in this file of `make_tasks`; the templates take turns."""
     chosen = (UNSEEN if file == "test" else os.environ.get("TEMPLATES") or SHORT).split()
-    path = ROOT / "runs" / "tasks" / f"apps-{file}-{count}-{zlib.crc32(' '.join(chosen).encode()):08x}.jsonl"
+    quoted = switch("QUOTED")
+    kind = zlib.crc32(f"{quoted} {' '.join(chosen)}".encode())
+    path = ROOT / "runs" / "tasks" / f"apps-{file}-{count}-{kind:08x}.jsonl"
     made = [
         task
         for app in chosen_apps(tuple({_app_of(template) for template in chosen}))
-        for task in tasks_of(app, file, count)
+        for task in tasks_of(app, file, count, quoted)
     ]
     by_template = [[task for task in made if task.id.startswith(f"{template}--")] for template in chosen]
     if file == "train" and not all(by_template):

@@ -11,7 +11,6 @@ policy is tested.
 """
 
 import dataclasses
-import os
 
 from collection.config.commands import ExplorationConfig, RunConfig
 from common.defaults import ROOT, STARTING_POLICY
@@ -19,7 +18,7 @@ from common.errors import UserError
 from elcano.devices import num_gpus
 from elcano.recipe import Recipe, Round
 from elcano.resources import Needs, Resources
-from elcano.variables import number
+from elcano.variables import number, switch
 from server.config import ServerConfig
 from training.options import TrainingOptions
 
@@ -70,9 +69,9 @@ def recipe(num_test_tasks: int = 45) -> Recipe:
         starting_policy=STARTING_POLICY,
         test_tasks=(TASKS / "test.jsonl", TASKS / "test-2.jsonl"),
         num_test_tasks=number("NUM_TEST_TASKS", num_test_tasks),
-        overlap=_switch("OVERLAP", "true"),
-        controls=_switch("CONTROLS"),
-        looks=_switch("LOOKS"),
+        overlap=switch("OVERLAP", "true"),
+        controls=switch("CONTROLS"),
+        looks=switch("LOOKS"),
         rounds=rounds[:num_rounds],
         teacher=ExplorationConfig(**BROWSING),
         exploration=ExplorationConfig(**BROWSING, temperature=0.7, seed=seed or None),
@@ -82,10 +81,3 @@ def recipe(num_test_tasks: int = 45) -> Recipe:
         reference=ROOT / "docs" / "results" / "quickstart_summary.json",
         needs=Needs(serving=Resources(num_cores=1)),
     )
-
-
-def _switch(variable: str, default: str = "false") -> bool:
-    value = os.environ.get(variable) or default
-    if value not in ("true", "false"):
-        raise UserError(f"{variable} is true or false, not {value!r}")
-    return value == "true"

@@ -27,7 +27,9 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
     move = app.module("solvers").SOLVERS[name](**slots)(now)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page {now.title!r} leads on towards: {ques}")
-    return f"Thought: I am on '{now.title}'. {move.reason}\n\nAction: {move.action}"
+    needs = ", ".join(f'"{value}"' for value in slots.values())
+    needed = f" I need {needs}." if needs else ""
+    return f"Thought: I am on '{now.title}'.{needed} {move.reason}\n\nAction: {move.action}"
 
 
 def _application(messages: Sequence[dict[str, Any]]) -> Application | None:
