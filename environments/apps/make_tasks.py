@@ -40,7 +40,7 @@ class Config(Checked):
     tasks_per_template: Annotated[int, at_least(1)] = 20
     """At most; of some templates there are fewer that differ."""
     quoted: bool = False
-    """Whether names and values stand in double quotes, for policies too small to tell where they begin."""
+    """Whether names and what is wanted stand in double quotes, for policies too small to find them."""
 
 
 def main(config: Config) -> None:
@@ -87,7 +87,8 @@ def _new(app: Application, tasks: Iterable[Task], asked: set[str]) -> Iterator[T
 
 def _key(app: Application, task: Task) -> str:
     """The same for what is asked in other words."""
-    return str(parse(app.module("tasks").TEMPLATES, task.ques))
+    asked = parse(app.module("tasks").TEMPLATES, task.ques)
+    return str(asked and (asked.template, asked.slots))
 
 
 if __name__ == "__main__":

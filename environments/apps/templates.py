@@ -52,20 +52,23 @@ def ask(
     """Args:
 
     draw: an instance from a state; the same for the same random generator.
-    wordings: each with the same slots in braces, whose values may be told apart again (`parse`).
+    wordings: each with the same slots in braces, whose values may be told apart again (`parse`). In brackets, which no
+        task shows, stands what is wanted.
     split: those of `test` are held out.
     """
     return Template(family, draw, wordings, split)
 
 
 def make_task(app: Application, name: str, number: int, state: State, quoted: bool = False) -> Task:
-    """The task of this number, always the same. `quoted`: what fills the wording's slots stands in double quotes."""
+    """The task of this number, always the same. `quoted`: what is named and what is marked stand in double quotes."""
     template = app.module("tasks").TEMPLATES[name]
     instance = template.draw(state, random.Random(f"{app.name} {name} {number}"))
-    slots = {name: f'"{value}"' for name, value in instance.slots.items()} if quoted else instance.slots
+    quote = '"' if quoted else ""
+    wording = template.wordings[number % len(template.wordings)].replace("[", quote).replace("]", quote)
+    slots = {slot: f"{quote}{value}{quote}" for slot, value in instance.slots.items()}
     return Task(
         id=f"{app.name}.{name}--{number}",
-        ques=template.wordings[number % len(template.wordings)].format(**slots) + CLOSING,
+        ques=wording.format(**slots) + CLOSING,
         web=app.address(f"http://{app.host}:{SITES_PORT}"),
         web_name=app.title,
         domain=template.family,
@@ -73,13 +76,24 @@ def make_task(app: Application, name: str, number: int, state: State, quoted: bo
     )
 
 
-def parse(templates: Mapping[str, Template], ques: str) -> tuple[str, dict[str, str]] | None:
-    """(the template that is worded so, its slots), or None."""
+@dataclass(frozen=True)
+class Asked:
+    """A task's text, understood."""
+
+    template: str
+    slots: dict[str, str]
+    marked: str
+    """The words that say what is wanted of it, or "" where the wording marks none."""
+
+
+def parse(templates: Mapping[str, Template], ques: str) -> Asked | None:
+    """What is asked, or None where no template is worded so."""
     asked = ques.strip().removesuffix(CLOSING.strip()).strip()
     for name, template in templates.items():
         for wording in template.wordings:
             if match := _pattern(wording).fullmatch(asked):
-                return name, {slot: value.strip('"') for slot, value in match.groupdict().items()}
+                slots = {slot: value.strip('"') for slot, value in match.groupdict().items()}
+                return Asked(name, slots, "".join(re.findall(r"\[(.+)\]", wording)))
     return None
 
 
@@ -93,7 +107,8 @@ def _pattern(wording: str) -> re.Pattern[str]:
         seen.add(name)
         return f"(?P={name})" if again else rf"(?P<{name}>.+)"
 
-    return re.compile(re.sub(r"\\{(\w+)\\}", slot, re.escape(wording)))
+    marked = re.sub(r"\\[\[\]]", '"?', re.escape(wording))
+    return re.compile(re.sub(r"\\{(\w+)\\}", slot, marked))
 
 
 def says(value: str, others: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -30,6 +30,7 @@ $config['sent_mbox'] = 'Sent';
 $config['junk_mbox'] = 'Junk';
 $config['trash_mbox'] = 'Trash';
 $config['mail_read_time'] = -1; // who reads a mail leaves it as it was
+$config['read_when_deleted'] = false; // and so does who deletes it
 $config['message_show_email'] = true;
 $config['htmleditor'] = 0;
 $config['reply_mode'] = -1; // an answer begins empty

@@ -124,7 +124,8 @@ def test_what_was_asked_can_be_told_from_the_words(app: str, template: str) -> N
     for seed in range(30):
         task = task_of(app, template, seed)
         instance = templates[template].draw(State(MADE_STATES[app]), random.Random(f"{app} {template} {seed}"))
-        assert parse(templates, task.ques) == (template, instance.slots)
+        asked = parse(templates, task.ques)
+        assert asked and (asked.template, asked.slots) == (template, instance.slots)
         assert '"' not in task.ques and "'" not in task.ques.replace("'s ", "s ")
     assert len(templates[template].wordings) >= 2
 
