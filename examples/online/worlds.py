@@ -102,6 +102,7 @@ WORLDS = {
     "apps": World(
         warm_start=ROOT / "runs" / "apps" / "warm_start" / "IL" / "policy",
         browsing={"env": "apps", "tree_visibility": "complete", "max_iter": 8},
+        exploring={"curriculum_floor": 0.2},
         explored=lambda: read_tasks(load_value(_APPS, "tasks", Path, file="train", count=60)),
         held_out=lambda *_: [
             task

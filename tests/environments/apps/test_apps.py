@@ -126,7 +126,10 @@ def test_what_was_asked_can_be_told_from_the_words(app: str, template: str) -> N
         instance = templates[template].draw(State(MADE_STATES[app]), random.Random(f"{app} {template} {seed}"))
         asked = parse(templates, task.ques)
         assert asked and (asked.template, asked.slots) == (template, instance.slots)
-        assert '"' not in task.ques and "'" not in task.ques.replace("'s ", "s ")
+        assert '"' not in task.ques and "'" not in task.ques.replace("'s ", "s ") and not set("[]") & set(task.ques)
+        quoted = make_task(make_app(app), template, seed, State(MADE_STATES[app]), quoted=True)
+        assert quoted.ques.replace('"', "") == task.ques and parse(templates, quoted.ques) == asked
+        assert all(f'"{value}"' in quoted.ques for value in (*asked.slots.values(), asked.marked) if value)
     assert len(templates[template].wordings) >= 2
 
 
@@ -254,6 +257,7 @@ FORM = TICKET + "\t[3] combobox 'Priority:'\n\t[4] button 'Submit changes'\n"
 def test_the_expert_reads_what_an_agent_reads(ques: str, tree: str, past: tuple[str, ...], action: str) -> None:
     said = ask_expert(ques, tree, *(f"Thought: {words}\n\nAction: Wait" for words in past))
     assert said.endswith(f"Action: {action}") and parse_reply(said).action
+    assert "I need " + ('"Map view in fog", "responsible".' if ques == OWNER else '"Map view in fog", "minor".') in said
 
 
 @pytest.mark.parametrize(
