@@ -1,6 +1,8 @@
 """Records of JSON files one by one are those that the whole file gives, wherever the pieces end."""
 
+import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,13 @@ def test_what_is_no_json_is_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(UserError, match=r"a\.json.*not valid JSON") as error:
         list(stream.stream_records(tmp_path / "a.json"))
     assert "\n" not in str(error.value)
+
+
+def test_what_is_no_json_is_not_unpacked_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "_PIECE", 64)
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress(bytes(2**24)))
+    tracemalloc.start()
+    with pytest.raises(UserError, match=r"a\.json\.gz: neither JSON lines nor a list"):
+        list(stream.stream_records(tmp_path / "a.json.gz"))
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()

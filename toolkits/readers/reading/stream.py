@@ -66,7 +66,7 @@ def _first_line(file: TextIO) -> str:
     while line := file.readline(_PIECE):
         if line.strip():
             break
-    if line and not line.lstrip().startswith("[") and not line.endswith("\n"):
+    if line.lstrip().startswith("{") and not line.endswith("\n"):
         line += file.readline()  # one record of more than a piece
     return line
 
