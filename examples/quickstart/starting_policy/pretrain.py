@@ -59,6 +59,8 @@ class Config:
     """Seed of weights and pages."""
     seeing_minutes: float = 12.0
     """Time in which the vision side learns to name what it sees, before the rest; not with `--init_from`."""
+    share_of_tables: float = 0.0
+    """Of the facts on a page those in tables, as bug trackers have them; the shipped weights have seen none."""
     init_from: Path | None = None
     """Continue from this folder's weights and tokenizer, an Idefics2's or a Qwen3-VL's (`transplant.py`), instead of
     the wired initialisation."""
@@ -67,7 +69,8 @@ class Config:
 class Batches:
     """Encodes examples as the trainer does and groups them by length; answers only are learned."""
 
-    def __init__(self, processor: ProcessorMixin, config: PretrainedConfig, seed: int):
+    def __init__(self, processor: ProcessorMixin, config: PretrainedConfig, seed: int, share_of_tables: float = 0):
+        self.share_of_tables = share_of_tables
         self.processor, self.images = processor, family_of(config).image_encoder(processor, config)
         longest = config.get_text_config().max_position_embeddings
         self.encoder = ConversationEncoder(processor, self.images, longest, image_num=1, loss="all_answers")
@@ -85,7 +88,10 @@ class Batches:
     def draw(self, max_elements: int, max_links: int, num_tokens: int) -> dict[str, Tensor | None]:
         """A right-padded batch of about `num_tokens` tokens, of samples of similar length."""
         if not self.pending:
-            examples = [make_example(self.rng, max_elements, max_links) for _ in range(SAMPLES_AT_ONCE)]
+            share = self.share_of_tables
+            examples = [
+                make_example(self.rng, max_elements, max_links, share_of_tables=share) for _ in range(SAMPLES_AT_ONCE)
+            ]
             encoded = sorted((self.encode(example) for example in examples), key=lambda sample: len(sample[0]))
             self.pending = [[]]
             for sample in encoded:
@@ -135,7 +141,8 @@ def exact_match(
     model.eval()
     right, held_out = 0, random.Random(999)
     for _ in range(num_examples):
-        example = make_example(held_out, max_elements, num_questions=0, share_drawn=float(drawn))
+        share = batches.share_of_tables
+        example = make_example(held_out, max_elements, 6, 0, share_drawn=float(drawn), share_of_tables=share)
         batch = batches.collate([batches.encode(example)])
         expected = batch.pop("labels")[0, 1:]
         predicted = model(**batch).logits[0, :-1].argmax(-1)
@@ -236,7 +243,9 @@ def main(config: Config) -> None:
         dist.broadcast(weight.data, 0)
     model.set_attn_implementation("sdpa")
     processor.save_pretrained(config.output_dir)
-    batches = Batches(processor, model.config, seed=1000 * config.seed + dist.get_rank())
+    batches = Batches(
+        processor, model.config, seed=1000 * config.seed + dist.get_rank(), share_of_tables=config.share_of_tables
+    )
     log = train(model.train(), batches, config)
     if dist.get_rank() > 0:
         return

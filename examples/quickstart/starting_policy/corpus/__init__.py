@@ -15,9 +15,14 @@ SHARE_OF_EPISODES = 0.7
 
 
 def make_example(
-    rng: random.Random, max_elements: int, max_links: int = 6, num_questions: int = 5, share_drawn: float = 0.15
+    rng: random.Random,
+    max_elements: int,
+    max_links: int = 6,
+    num_questions: int = 5,
+    share_drawn: float = 0.15,
+    share_of_tables: float = 0,
 ) -> Example:
     """An episode's page or a chain's, of at most `max_elements` lines; on chains' pages something may be drawn."""
     if share_drawn < 1 and rng.random() < SHARE_OF_EPISODES:
-        return make_episode(rng, max_elements, max(0, num_questions - 2))
-    return make_chain(rng, max_elements, max_links, num_questions, share_drawn)
+        return make_episode(rng, max_elements, max(0, num_questions - 2), share_of_tables)
+    return make_chain(rng, max_elements, max_links, num_questions, share_drawn, share_of_tables)

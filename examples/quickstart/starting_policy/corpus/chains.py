@@ -14,7 +14,12 @@ MOST_BESIDE_DRAWING = 8  # lines on most pages with one: looking is learned from
 
 
 def make_chain(
-    rng: random.Random, max_elements: int, max_links: int, num_questions: int, share_drawn: float
+    rng: random.Random,
+    max_elements: int,
+    max_links: int,
+    num_questions: int,
+    share_drawn: float,
+    share_of_tables: float = 0,
 ) -> Example:
     """One page of a chain of 1 to `max_links` links, `num_questions` more, and something drawn on `share_drawn`.
 
@@ -24,7 +29,7 @@ def make_chain(
     words = Words(rng)
     drawn = rng.choice(DRAWN) if rng.random() < share_drawn else ""
     most = min(max_elements, MOST_BESIDE_DRAWING) if drawn and rng.random() < 0.8 else max_elements
-    page = make_page(words, rng.randint(4, most), drawn)
+    page = make_page(words, rng.randint(4, most), drawn, share_of_tables)
     num_links = rng.choice((1, rng.randint(1, max_links), rng.randint(1, max_links)))
     position = rng.randrange(num_links)
     links = [ask(words, page if number == position else make_page(words, 8)) for number in range(num_links)]

@@ -97,20 +97,20 @@ def _move(words: Words, page: Page) -> Move | None:
     return make(rng.choice(targets))
 
 
-def make_episode(rng: random.Random, max_elements: int, num_questions: int) -> Example:
+def make_episode(rng: random.Random, max_elements: int, num_questions: int, share_of_tables: float = 0) -> Example:
     """A page of at most `max_elements` lines on the way of a task, with `num_questions` direct ones.
 
     An instruction has a sign of its aim and, in double quotes, what is needed in its order. Each thought names the aim,
     says where it is and what is still needed, and takes one step.
     """
     words = Words(rng)
-    page = make_page(words, rng.randint(4, max_elements))
+    page = make_page(words, rng.randint(4, max_elements), share_of_tables=share_of_tables)
     if page.entries and rng.random() < SHARE_ELSEWHERE:
         rng.choice(page.entries).name = rng.choice(_FURTHER)
     move = _move(words, page)
     items = _make_items(words, rng.randint(2, 5))
     if not move or move.item in items:
-        return make_episode(rng, max_elements, num_questions)
+        return make_episode(rng, max_elements, num_questions, share_of_tables)
     position = len(items) - 1 if move.last else rng.randrange(len(items))
     items[position] = move.item
     sign = rng.choice(list(AIM_OF_SIGN))

@@ -54,9 +54,9 @@ class Page:
         return "\n".join(element.line() for element in self.elements)
 
 
-def make_page(words: Words, num_elements: int, drawn: str = "") -> Page:
+def make_page(words: Words, num_elements: int, drawn: str = "", share_of_tables: float = 0) -> Page:
     """A page of about `num_elements` tree lines, with something `drawn` on it: one of `pictures.Drawing`'s kinds, or
-    `catalog`, figures of which each has an entry."""
+    `catalog`, figures of which each has an entry. `share_of_tables`: of its facts those in tables."""
     rng = words.rng
     page = Page([Element("RootWebArea", words.name(4), " focused: True", depth=0)], [], [], [], [])
     used: set[str] = set()
@@ -75,7 +75,8 @@ def make_page(words: Words, num_elements: int, drawn: str = "") -> Page:
         if drawn and not page.drawing and len(page.elements) >= place:
             num_figures = _add_catalog(words, page, fresh) if drawn == "catalog" else 1
             page.drawing = make_drawing(rng, "figures" if drawn == "catalog" else drawn, num_figures)
-        rng.choices((_add_entries, _add_field, _add_fact, _add_text), weights=(5, 2, 3, 2))[0](words, page, fresh)
+        add_facts = _add_table if share_of_tables and rng.random() < share_of_tables else _add_fact
+        rng.choices((_add_entries, _add_field, add_facts, _add_text), weights=(5, 2, 3, 2))[0](words, page, fresh)
     for label, element in enumerate(page.elements, start=1):
         element.label = label
     return page
@@ -135,6 +136,23 @@ def _add_fact(words: Words, page: Page, fresh: Callable[..., str]) -> None:
         element = Element("StaticText", f"{what}: {value}", depth=words.rng.choice((1, 1, 2)))
         page.elements.append(element)
         page.facts.append((what, value, element))
+
+
+def _add_table(words: Words, page: Page, fresh: Callable[..., str]) -> None:
+    """What is said of something, as bug trackers have it: names in one column, values in the other."""
+    rng = words.rng
+    roles = rng.choice((("rowheader", "cell"), ("cell", "cell"), ("term", "definition"), ("LayoutTableCell",) * 2))
+    properties, end, links = rng.choice((" required: False", "")), rng.choice((":", ":", "")), rng.random() < 0.4
+    for _ in range(rng.randint(2, 8)):
+        what, value = fresh(2), rng.choice((words.value, words.word, words.name))()
+        page.elements.append(Element(roles[0], what + end, properties if roles[0] == "rowheader" else ""))
+        if rng.random() < 0.1:
+            continue  # nothing is said
+        page.elements.append(Element(roles[1], value))
+        if links:
+            page.elements.append(Element("link", value, depth=2))
+        asked = what.lower() if rng.random() < 0.5 else what
+        page.facts.append((asked, value, Element("", f"{what}{end} {value}")))
 
 
 def _add_text(words: Words, page: Page, fresh: Callable[..., str]) -> None:
