@@ -18,7 +18,7 @@ from common.cli import parse
 from common.errors import UserError
 from common.files import read_object, write_atomic
 from common.options.flags import flags
-from common.processes import hold
+from common.processes import hold, num_cores
 from data.online_run import OnlineRun
 from elcano.child import begin
 from elcano.console import console
@@ -85,7 +85,9 @@ def _run_at(port: int, recipe: OnlineRecipe, run: OnlineRun) -> None:
     def server() -> Command:
         newest = run.version(run.newest_version())
         config = dataclasses.replace(recipe.serving, model_name_or_path=str(newest), port=port)
-        return Command(python("server/hf_online_server.py", *flags(config)), run_dir / "logs" / "server.log")
+        words = python("server/hf_online_server.py", *flags(config))
+        threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS") or str(max(1, num_cores() // 2))}
+        return Command(words, run_dir / "logs" / "server.log", threads if recipe.collection.get("max_lag", 1) else {})
 
     def pool() -> Command:
         words = python("collection/pool.py", **where, headless=True, **recipe.collection)
