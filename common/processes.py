@@ -89,6 +89,12 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def threads_each(num_processes: int) -> str:
+    """`OMP_NUM_THREADS` of so many processes that compute at the same time here. More threads than cores wait for each
+    other, and keep the cores busy with it."""
+    return str(max(1, num_cores() // num_processes))
+
+
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
     """A socket listening on `port`, or on a free one when that is 0; `UserError` when the port is taken.
 

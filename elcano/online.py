@@ -18,7 +18,7 @@ from common.cli import parse
 from common.errors import UserError
 from common.files import read_object, write_atomic
 from common.options.flags import flags
-from common.processes import hold, num_cores
+from common.processes import hold, threads_each
 from data.online_run import OnlineRun
 from elcano.child import begin
 from elcano.console import console
@@ -86,8 +86,7 @@ def _run_at(port: int, recipe: OnlineRecipe, run: OnlineRun) -> None:
         newest = run.version(run.newest_version())
         config = dataclasses.replace(recipe.serving, model_name_or_path=str(newest), port=port)
         words = python("server/hf_online_server.py", *flags(config))
-        threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS") or str(max(1, num_cores() // 2))}
-        return Command(words, run_dir / "logs" / "server.log", threads if recipe.collection.get("max_lag", 1) else {})
+        return Command(words, run_dir / "logs" / "server.log", server_threads(recipe))
 
     def pool() -> Command:
         words = python("collection/pool.py", **where, headless=True, **recipe.collection)
@@ -110,6 +109,13 @@ def _run_at(port: int, recipe: OnlineRecipe, run: OnlineRun) -> None:
     finally:
         for program in reversed(programs):
             program.end()
+
+
+def server_threads(recipe: OnlineRecipe) -> dict[str, str]:
+    """Half of the cores where the trainer works beside it."""
+    if os.environ.get("OMP_NUM_THREADS") or not recipe.collection.get("max_lag", PoolConfig.max_lag):
+        return {}
+    return {"OMP_NUM_THREADS": threads_each(2)}
 
 
 @dataclasses.dataclass

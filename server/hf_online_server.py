@@ -28,7 +28,7 @@ try:
     from common.garbage import unsearched
     from common.options.flags import narrowed
     from common.options.key_flags import hide_keys
-    from common.processes import allow_many_descriptors, listen, num_cores
+    from common.processes import allow_many_descriptors, listen, threads_each
     from data.checkpoint_folder import is_megatron
     from models.checkpoint.adapter_config import base_of, is_adapter
     from models.checkpoint.weight_files import check_metadata, find_weight_files
@@ -202,7 +202,7 @@ def replicas_here(config: ServerConfig, arguments: list[str]) -> list["Replica"]
     if device == "cuda" and torch.cuda.device_count() < config.replicas:
         raise UserError(f"--replicas {config.replicas}: there are only {torch.cuda.device_count()} GPUs")
     if device == "cpu":
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, num_cores() // config.replicas)))
+        os.environ.setdefault("OMP_NUM_THREADS", threads_each(config.replicas))
     devices = [f"cuda:{number}" if device == "cuda" else device for number in range(config.replicas)]
     return [Replica(replica_command(arguments, "--host", "127.0.0.1", "--device", one)) for one in devices]
 

@@ -1,6 +1,7 @@
 """`elcano online`: three programs on the embedded sites with the starting policy; each is killed and comes back."""
 
 import contextlib
+import dataclasses
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from common.defaults import STARTING_POLICY, TEST_TASKS
 from common.errors import UserError
 from data.online_run import OnlineRun, read_fates, read_group
 from elcano.executors.executor import Command
-from elcano.online import OnlineRecipe, Program, run_online
+from elcano.online import OnlineRecipe, Program, run_online, server_threads
 from tests.conftest import ROOT
 from tests.waiting import wait_until
 
@@ -96,6 +97,16 @@ def test_what_a_pool_gives_up_on_later_may_be_there_again(tmp_path: Path, monkey
     monkeypatch.setattr("elcano.online._YOUNG_S", 3600)
     with pytest.raises(UserError, match=r"the pool: .*nobody serves the websites"):
         wait_until(program.look, timeout_s=60)
+
+
+def test_server_and_trainer_share_the_cores_unless_one_waits_for_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = OnlineRecipe(policy=STARTING_POLICY, tasks=TEST_TASKS)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr("common.processes.num_cores", lambda: 8)
+    assert server_threads(recipe) == {"OMP_NUM_THREADS": "4"}
+    assert server_threads(dataclasses.replace(recipe, collection={"max_lag": 0})) == {}
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert server_threads(recipe) == {}
 
 
 def groups(run: OnlineRun) -> list[int]:

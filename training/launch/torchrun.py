@@ -20,7 +20,7 @@ from torch.distributed.run import get_args_parser, run
 from common.errors import UserError
 from common.full_disk import full_disk_error
 from common.garbage import unsearched_at_end
-from common.processes import die_with_parent
+from common.processes import die_with_parent, threads_each
 from training.loop.stop import heed_parent_alone
 
 Config = TypeVar("Config")
@@ -45,7 +45,7 @@ def start(module: str, num_processes: int, hosts: Hosts, flags: Sequence[str] = 
     that failed first otherwise.
     """
     os.environ["TQDM_DISABLE"] = "1"  # energon's bars
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // num_processes)))
+    os.environ.setdefault("OMP_NUM_THREADS", threads_each(num_processes))
     os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "1")  # the order in which Megatron overlaps its collectives
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     if hosts.num > 1 and (interface := _interface_towards(hosts.chief)):

@@ -7,7 +7,7 @@ from common import cli
 from common.errors import UserError
 from common.files import make_folder, read_object
 from common.garbage import unsearched
-from common.processes import num_cores
+from common.processes import threads_each
 from data.checkpoint_folder import IDENTITY_FILE, find_weights, is_critic, read_tracker
 
 with unsearched():
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     if ranks.note:
         print(ranks.note, flush=True)
     if config.max_lag:  # the server works beside it
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, num_cores() // (2 * ranks.per_host))))
+        os.environ.setdefault("OMP_NUM_THREADS", threads_each(2 * ranks.per_host))
     hosts = torchrun.Hosts(config.host_num, config.index, config.chief_ip, config.master_port)
     code = torchrun.start("training.online.worker", ranks.per_host, hosts)
     latest = read_tracker(training.checkpoint_path)
