@@ -4,7 +4,7 @@
 
 Few demonstrations on purpose: a policy that imitated to the end varies too little to find out anything.
 TRAIN_EPOCHS=8 imitates each of them eight times, to compare with imitation alone.
-POLICY names the Hugging Face folder of another policy to begin with, of any family.
+POLICY names the Hugging Face folder of another policy to begin with, of any family; TASKS another task file.
 """
 
 import dataclasses
@@ -15,13 +15,12 @@ from common.defaults import ROOT
 from elcano.recipe import Recipe, Round, load_recipe
 from elcano.variables import first_tasks, number
 
-_TASKS = ROOT / "data" / "tasks" / "IL.jsonl"
-
 
 def recipe() -> Recipe:
     """One round of imitation; its Megatron checkpoint is what train_online.sh begins with."""
     whole = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")
-    demonstrations = first_tasks(_TASKS, number("NUM_DEMONSTRATIONS", 150, least=1), "IL")
+    tasks = Path(os.environ.get("TASKS") or ROOT / "data" / "tasks" / "IL.jsonl")
+    demonstrations = first_tasks(tasks, number("NUM_DEMONSTRATIONS", 150, least=1), tasks.stem)
     rounds = [Round("IL", demonstrations, agent="teacher")]
     policy = Path(os.environ.get("POLICY") or whole.starting_policy).resolve()
     training = dataclasses.replace(whole.training, train_epochs=number("TRAIN_EPOCHS", 1, least=1))
