@@ -21,13 +21,14 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
     asked = app and parse(app.module("tasks").TEMPLATES, ques)
     if not app or not asked:
         raise NotUnderstoodError(f"the expert knows only the applications' tasks, not {ques!r}")
-    past = tuple(str(message["content"]) for message in messages if message["role"] == "assistant")
-    now = Situation(read_page(messages), past, text_of(messages[-1]).partition("RootWebArea")[0])
+    needs = ", ".join(f'"{need}"' for need in (*asked.slots.values(), asked.marked) if need)
+    needed = f" I need {needs}." if needs else ""  # in every reply, so rules that look back do not see it
+    past = (str(message["content"]) for message in messages if message["role"] == "assistant")
+    told = text_of(messages[-1]).partition("RootWebArea")[0]
+    now = Situation(read_page(messages), tuple(reply.replace(needed, "") for reply in past), told)
     move = app.module("solvers").SOLVERS[asked.template](**asked.slots)(now)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page {now.title!r} leads on towards: {ques}")
-    needs = ", ".join(f'"{need}"' for need in (*asked.slots.values(), asked.marked) if need)
-    needed = f" I need {needs}." if needs else ""
     return f"Thought: I am on '{now.title}'.{needed} {move.reason}\n\nAction: {move.action}"
 
 
