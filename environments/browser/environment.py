@@ -178,7 +178,9 @@ class BrowserEnvironment(Environment):
         await self._reload_what_came_empty()
         for is_last in (False, True):
             try:
-                return await observe(page, config.visibility, config.observation, config.fix_box_color)
+                seen = await observe(page, config.visibility, config.observation, config.fix_box_color)
+                if seen.tree or is_last or config.observation == "marks":
+                    return seen  # a tree without its root is that of a document that is being replaced
             except RefusedError as error:  # the document was being replaced; ask once more when it is there
                 if is_last:
                     raise BrowserError(f"the page cannot be observed: {error}") from None

@@ -4,6 +4,7 @@ What kills the collector or a whole browser is in test_run.py.
 """
 
 import asyncio
+import dataclasses
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,7 @@ from environments.browser.chromium import launch
 from environments.browser.config import BrowserConfig
 from environments.browser.environment import BrowserEnvironment
 from environments.browser.observation.observe import observe
+from environments.environment import Observation
 from environments.faults import BrowserError
 from tests.collection.collector import Collector, task
 from tests.environments import website
@@ -145,6 +148,27 @@ def test_a_document_that_never_comes_does_not_keep_the_page_from_being_observed(
     tree, notes = browser.wait(run())
     assert "All is well" in tree
     assert "did not answer within 1 s" in notes
+
+
+def test_a_tree_without_its_root_is_looked_at_again(
+    browser: OneBrowser, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chromium gives it of a document that is just being replaced, as when Roundcube has sent a mail."""
+    looks = 0
+
+    async def see(*asked: Any) -> Observation:
+        nonlocal looks
+        looks += 1
+        seen = await observe(*asked)
+        return dataclasses.replace(seen, tree="", nodes={}) if looks == 1 else seen
+
+    monkeypatch.setattr("environments.browser.environment.observe", see)
+
+    async def run() -> str:
+        async with browser.page(f"{url}/fine") as page:
+            return (await BrowserEnvironment(page, BrowserConfig()).observe_once()).tree
+
+    assert "All is well" in browser.wait(run()) and looks == 2
 
 
 def test_a_killed_renderer_ends_only_its_own_pages(browser: OneBrowser, url: str) -> None:
