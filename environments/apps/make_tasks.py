@@ -87,8 +87,7 @@ def _new(app: Application, tasks: Iterable[Task], asked: set[str]) -> Iterator[T
 
 def _key(app: Application, task: Task) -> str:
     """The same for what is asked in other words."""
-    asked = parse(app.module("tasks").TEMPLATES, task.ques)
-    return str(asked and (asked.template, asked.slots))
+    return str(parse(app.module("tasks").TEMPLATES, task.ques))
 
 
 if __name__ == "__main__":

@@ -82,8 +82,8 @@ class Asked:
 
     template: str
     slots: dict[str, str]
-    marked: str
-    """The words that say what is wanted of it, or "" where the wording marks none."""
+    marked: str = field(compare=False, repr=False)
+    """The words that say what is wanted of it, or "" where the wording marks none; other words ask for the same."""
 
 
 def parse(templates: Mapping[str, Template], ques: str) -> Asked | None:

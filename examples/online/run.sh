@@ -5,7 +5,6 @@ set -euo pipefail
 case "${1:-}" in -h | --help) sed -n '/^# /s/^# //p' "${BASH_SOURCE[0]}"; exit ;; esac
 source "$(dirname "${BASH_SOURCE[0]}")/../../install.sh"
 RUN=${1:-runs/online}
-export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 elcano run examples/online/warm_start.py --output_dir "$RUN/warm_start"
 if [ ! -e "$RUN/tasks.jsonl" ]; then  # those that no demonstration, validation or test has
     cat data/tasks/IL-2.jsonl data/tasks/optim-?.jsonl data/tasks/voyage/?.jsonl >"$RUN/.tasks" && mv "$RUN/.tasks" "$RUN/tasks.jsonl"

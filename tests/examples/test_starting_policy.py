@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -34,6 +35,21 @@ def test_pretraining_text_shares_no_entity_and_no_instruction_with_the_embedded_
             named |= {value.lower(): path.name for slot, value in slots.items() if slot not in SITE_STRUCTURE}
     for entity, file in named.items():
         assert f"'{entity}'" not in corpus, f"{entity!r} of {file} occurs in the pre-training text"
+
+
+def test_of_its_facts_as_many_stand_in_tables_as_is_asked_for():
+    """A value has a cell of its own, beside its name's; the thought says both."""
+    from corpus import make_example
+
+    def made(share: float) -> list[list[str]]:
+        rng = random.Random(0)
+        return [make_example(rng, max_elements=30, share_of_tables=share).turns for _ in range(100)]
+
+    assert not any("rowheader" in turn for turns in made(0) for turn in turns)
+    read = [found for turns in made(1) for turn in turns for found in re.findall(r"says '(.+): (.+)'\.\n", turn)]
+    pages = "\n".join(turn for turns in made(1) for turn in turns)
+    in_tables = [value for name, value in read if f"'{name}:'" in pages and f" '{value}'" in pages]
+    assert len(in_tables) > 20 and len(in_tables) > 0.8 * len(read)
 
 
 @pytest.mark.parametrize("weights, model_type", SHIPPED.items(), ids=SHIPPED.values())
