@@ -5,10 +5,11 @@
 Others' webdataset tars of generated screenshots (PNGs of noise, every one different) go through import_data.py and
 convert_to_tar_data.py, in turns with GNU tar, which writes the same files without looking at them: `tar -x` of the tars
 into images and texts, `tar -c` of the images into tars, as many processes as there are CPUs. Then both commands are
-killed when half of their files are written, and started again: the shards must be the same, byte for byte. The work
-takes three times the screenshots' bytes on disk. Whatever is read is on disk alone before (`posix_fadvise`), and every
-time ends when the disk has what was written (`sync`). Memory is that of all processes together, what they share counted
-once. `--work_dir /dev/shm` has no disk: there CPU seconds mean most.
+killed when half of their files are written, and started again: the shards must be the same, byte for byte. Nothing is
+removed before the end, since ext4 is slow to create files where others were removed in the last minutes. So the work
+takes four times the screenshots' bytes on disk for each turn, and three times more. Whatever is read is on disk alone
+before (`posix_fadvise`), and every time ends when the disk has what was written (`sync`). Memory is that of all
+processes together, what they share counted once. `--work_dir /dev/shm` has no disk: there CPU seconds mean most.
 """
 
 import contextlib
@@ -16,7 +17,6 @@ import dataclasses
 import json
 import os
 import random
-import shutil
 import signal
 import statistics
 import struct
@@ -41,6 +41,7 @@ _PER_TAR = 1000
 _WIDTH = 256
 _PER_SHARD = 500
 _POLL_S = 0.05
+_EACH = f"xargs -0 -P {num_cores()} -n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,45 +179,50 @@ def _middle(numbers: list[float], digits: int) -> str:
     return f"{median} ({min(numbers):.{digits}f} to {max(numbers):.{digits}f})" if len(numbers) > 1 else median
 
 
+class Place:
+    """A folder where the commands work, and what is typed there."""
+
+    def __init__(self, folder: Path):
+        self.images, self.samples, self.shards = folder / "images", folder / "samples.json", folder / "shards"
+        self._unpacked, self._packed = folder / "unpacked", folder / "packed"
+        for path in (self.images, self._unpacked, self._packed):
+            path.mkdir(parents=True)
+
+    def untar(self, tars: Path) -> tuple[object, ...]:
+        return "sh", "-c", f"find {tars} -name '*.tar' -print0 | {_EACH} 1 tar -C {self._unpacked} -xf"
+
+    def tar(self) -> tuple[object, ...]:
+        write_one = f"sh -c 'tar -cf {self._packed}/$$.tar \"$@\"' sh"
+        return "sh", "-c", f"cd {self.images} && find . -name '*.png' -print0 | {_EACH} {_PER_SHARD} {write_one}"
+
+    def take_in(self, tars: Path) -> tuple[object, ...]:
+        tool = (sys.executable, ROOT / "toolkits" / "import_data.py", "--format", "webdataset", "--input_files", tars)
+        return *tool, "--image_dir", self.images, "--save_json_file", self.samples
+
+    def pack(self) -> tuple[object, ...]:
+        tool = (sys.executable, ROOT / "toolkits" / "convert_to_tar_data.py", "--json_files", self.samples)
+        return *tool, "--image_dirs", self.images, "--save_dir", self.shards
+
+    def digests(self) -> tuple[str, str]:
+        """Of the samples and the shards."""
+        return file_digest(self.samples), file_digest(self.shards / "manifest.json")
+
+
 def measure(work: Path, config: Config) -> tuple[list[dict[str, Measured]], dict[str, object]]:
     """(of each turn what was done; the last one also holds what follows the kills, facts)."""
-    tars, images, samples, shards = work / "tars", work / "images", work / "samples.json", work / "shards"
-    theirs = work / "theirs"
-    tool = (sys.executable, ROOT / "toolkits" / "import_data.py")
-    take_in = (*tool, "--format", "webdataset", "--input_files", tars, "--image_dir", images)
-    take_in = (*take_in, "--save_json_file", samples)
-    tool = (sys.executable, ROOT / "toolkits" / "convert_to_tar_data.py")
-    pack = (*tool, "--json_files", samples, "--image_dirs", images, "--save_dir", shards)
-    each = f"xargs -0 -P {num_cores()} -n"
-    untar = ("sh", "-c", f"find {tars} -name '*.tar' -print0 | {each} 1 tar -C {theirs} -xf")
-    write_one = f"sh -c 'tar -cf {theirs}/$$.tar \"$@\"' sh"
-    tar = ("sh", "-c", f"cd {images} && find . -name '*.png' -print0 | {each} {_PER_SHARD} {write_one}")
-
-    def in_turn(reads: Path, command: tuple[object, ...]) -> Measured:
-        theirs.mkdir()
-        measured = run(reads, *command)
-        shutil.rmtree(theirs)
-        return measured
-
-    def remove() -> None:
-        for path in (images, shards):
-            shutil.rmtree(path, ignore_errors=True)
-        images.mkdir()
-        samples.unlink(missing_ok=True)
-
+    tars = work / "tars"
     num_bytes, turns = write_tars(tars, config), []
-    for _ in range(config.repeats):
-        remove()
-        turn = {UNTAR: in_turn(tars, untar), IMPORT: run(tars, *take_in)}
-        turns.append({**turn, TAR: in_turn(images, tar), PACK: run(images, *pack)})
-    before = file_digest(samples), file_digest(shards / "manifest.json")
-    remove()
-    killed(lambda: _count(images) > config.num_steps / 2, *take_in)
-    again = {IMPORT_AGAIN: run(tars, *take_in)}
-    done = shards.with_name(f".{shards.name}.tmp") / ".done"
-    killed(lambda: _count(done) > config.num_steps / _PER_SHARD / 2, *pack)
-    turns[-1] |= {**again, PACK_AGAIN: run(images, *pack)}
-    same = file_digest(samples) == before[0], file_digest(shards / "manifest.json") == before[1]
+    for number in range(config.repeats):
+        place = Place(work / str(number))
+        turn = {UNTAR: run(tars, *place.untar(tars)), IMPORT: run(tars, *place.take_in(tars))}
+        turns.append({**turn, TAR: run(place.images, *place.tar()), PACK: run(place.images, *place.pack())})
+    again = Place(work / "killed")
+    killed(lambda: _count(again.images) > config.num_steps / 2, *again.take_in(tars))
+    turns[-1][IMPORT_AGAIN] = run(tars, *again.take_in(tars))
+    done = again.shards.with_name(f".{again.shards.name}.tmp") / ".done"
+    killed(lambda: _count(done) > config.num_steps / _PER_SHARD / 2, *again.pack())
+    turns[-1][PACK_AGAIN] = run(again.images, *again.pack())
+    same = [one == other for one, other in zip(place.digests(), again.digests(), strict=True)]
     return turns, {"mb": num_bytes / 1e6, "same_samples": same[0], "same_shards": same[1]}
 
 

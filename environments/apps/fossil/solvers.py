@@ -179,6 +179,9 @@ def _no_such_severity(title: str, value: str) -> Rule:
 SOLVERS: dict[str, Callable[..., Rule]] = {
     "ticket-severity": lambda title: _look_up(title, "Severity:"),
     "ticket-priority": lambda title: _look_up(title, "Priority:"),
+    "ticket-status": lambda title: _look_up(title, "Status:"),
+    "ticket-type": lambda title: _look_up(title, "Type:"),
+    "ticket-release": lambda title: _look_up(title, "Version Found In:"),
     "highest-tide": lambda harbor: wiki(f"Harbor {harbor}", tell(r"Highest tide so far: (\d+)")),
     "release-author": _release_author,
     "check-in-author": _check_in_author,

@@ -4,7 +4,16 @@ import random
 import re
 
 from environments.apps.application import Record
-from environments.apps.fossil.content import ADMINISTRATOR, AGENT, PRIORITIES, RELEASES, RESOLUTIONS, SEVERITIES, TYPES
+from environments.apps.fossil.content import (
+    ADMINISTRATOR,
+    AGENT,
+    PRIORITIES,
+    RELEASES,
+    RESOLUTIONS,
+    SEVERITIES,
+    STATUSES,
+    TYPES,
+)
 from environments.apps.fossil.seed import ticket_key
 from environments.apps.templates import Instance, State, Template, ask, cannot, edits, leaves, says, shows
 
@@ -50,6 +59,18 @@ def _severity(state: State, rng: random.Random) -> Instance:
 
 def _priority(state: State, rng: random.Random) -> Instance:
     return _tells(state, rng, "priority", PRIORITIES)
+
+
+def _status(state: State, rng: random.Random) -> Instance:
+    return _tells(state, rng, "status", STATUSES)
+
+
+def _type(state: State, rng: random.Random) -> Instance:
+    return _tells(state, rng, "type", TYPES)
+
+
+def _release(state: State, rng: random.Random) -> Instance:
+    return _tells(state, rng, "foundin", RELEASES)
 
 
 def harbors(state: State) -> dict[str, str]:
@@ -209,6 +230,26 @@ TEMPLATES: dict[str, Template] = {
         "What is the [priority] of the ticket {title}?",
         "Tell me which [priority] the ticket {title} was given.",
         split="test",
+    ),
+    "ticket-status": ask(
+        "answer",
+        _status,
+        "What is the [status] of the ticket {title}?",
+        "Look up the [status] of the ticket {title}.",
+        "I wonder how far this is: {title}. Which [status] does the ticket have?",
+    ),
+    "ticket-type": ask(
+        "answer",
+        _type,
+        "What [type] of ticket is {title}?",
+        "Look up the [type] of the ticket {title}.",
+        "The ticket {title} has a [type]. Which one?",
+    ),
+    "ticket-release": ask(
+        "answer",
+        _release,
+        "In which [version] was this found: {title}?",
+        "Look up the [version] in which the ticket {title} was found.",
     ),
     "highest-tide": ask(
         "answer",

@@ -63,6 +63,23 @@ def priority(state: State, rng: random.Random) -> Instance:
     return Instance({"number": str(ticket["id"])}, says(ticket["priority"], tuple(values(state, "priority"))))
 
 
+def _field(state: State, rng: random.Random, field: str) -> Instance:
+    ticket = rng.choice(state.of("ticket"))
+    return Instance({"subject": ticket["summary"]}, says(ticket[field], tuple(values(state, field))))
+
+
+def component(state: State, rng: random.Random) -> Instance:
+    return _field(state, rng, "component")
+
+
+def version(state: State, rng: random.Random) -> Instance:
+    return _field(state, rng, "version")
+
+
+def milestone(state: State, rng: random.Random) -> Instance:
+    return _field(state, rng, "milestone")
+
+
 def active(state: State, rng: random.Random) -> Instance:
     milestone = rng.choice(values(state, "milestone"))
     counted = [ticket for ticket in state.of("ticket") if ticket["milestone"] == milestone]

@@ -178,8 +178,15 @@ def _edit(subject: str, *steps: Rule) -> Rule:
     return first(on_ticket(subject, change(*steps)), find_ticket(subject))
 
 
+def _look_up(subject: str, label: str) -> Rule:
+    return first(on_ticket(subject, tell_after(label)), find_ticket(subject))
+
+
 SOLVERS: dict[str, Callable[..., Rule]] = {
-    "ticket-owner": lambda subject: first(on_ticket(subject, tell_after("Owned by:")), find_ticket(subject)),
+    "ticket-owner": lambda subject: _look_up(subject, "Owned by:"),
+    "ticket-component": lambda subject: _look_up(subject, "Component:"),
+    "ticket-version": lambda subject: _look_up(subject, "Version:"),
+    "ticket-milestone": lambda subject: _look_up(subject, "Milestone:"),
     "ticket-priority": lambda number: first(on_number(number, tell_after("Priority:")), find_number(number)),
     "active-tickets": lambda milestone: _active(milestone, lambda line: answer(line.removeprefix("active: "))),
     "ship-capacity": lambda ship: _ship_page(ship, tell(r"carries (\d+) passengers")),

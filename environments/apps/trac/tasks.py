@@ -18,6 +18,27 @@ TEMPLATES: dict[str, Template] = {
         "How urgent is ticket {number} said to be? Give its [priority].",
         "Find ticket {number} and report which [priority] it was given.",
     ),
+    "ticket-component": ask(
+        "answer",
+        instances.component,
+        "Which [component] is the ticket {subject} about?",
+        "Look up the [component] of the ticket {subject}.",
+        "I need to know the [component] under which the ticket {subject} was filed.",
+    ),
+    "ticket-version": ask(
+        "answer",
+        instances.version,
+        "Which [version] is the ticket {subject} about?",
+        "Look up the [version] of the ticket {subject}.",
+        "Find the ticket {subject} and report the [version] in which it was seen.",
+    ),
+    "ticket-milestone": ask(
+        "answer",
+        instances.milestone,
+        "For which [milestone] is the ticket {subject} planned?",
+        "Look up the [milestone] of the ticket {subject}.",
+        split="test",
+    ),
     "active-tickets": ask(
         "answer",
         instances.active,
