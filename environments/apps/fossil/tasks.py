@@ -243,7 +243,7 @@ TEMPLATES: dict[str, Template] = {
         _type,
         "What [type] of ticket is {title}?",
         "Look up the [type] of the ticket {title}.",
-        "The ticket {title} has a [type]. Which one?",
+        "Which [type] does the ticket {title} have?",
     ),
     "ticket-release": ask(
         "answer",
