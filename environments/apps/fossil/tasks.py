@@ -242,7 +242,7 @@ TEMPLATES: dict[str, Template] = {
         "answer",
         _type,
         "What [type] of ticket is {title}?",
-        "Look up the [type] of the ticket {title}.",
+        "Tell me which [type] the ticket {title} was given.",
         "Which [type] does the ticket {title} have?",
     ),
     "ticket-release": ask(
