@@ -18,7 +18,8 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from runpy import run_path
 from typing import Annotated, Any
@@ -37,7 +38,7 @@ from common.seeds import draw
 from data.samples.whole_trajectory import EARLIER
 from data.shards.shard import Sample, ShardWriter, task_of, write_manifest
 from data.shards.tar import Member, scan
-from toolkits.shards.energon_index import TarIndex, index_members, write_energon_index
+from toolkits.shards.energon_index import write_energon_index
 from toolkits.shards.sample_records import FiledSample, read_samples
 from toolkits.shards.shard_plan import plan_shards
 
@@ -84,11 +85,16 @@ class Config(Checked):
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """A tar to write."""
+    """A tar to write: of `samples` those in `chosen`, by number, in this order. Packed numbers, as other processes that
+    look at objects copy the memory in which these are."""
 
     name: str
-    samples: list[Sample]
+    samples: Sequence[Sample]
+    chosen: "array[int]"
     held_out: bool = False
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self.samples[number] for number in self.chosen)
 
 
 def main(config: Config) -> None:
@@ -123,8 +129,7 @@ def pack(config: Config, source: Mapping[str, Any] | None = None) -> dict[str, A
         samples = with_weight(samples, Path(config.weights), lambda sample: is_held_out(sample, config))
     shards = plan(samples, config)
     temporary = target.with_name(f".{target.name}.tmp")
-    inputs = state_of_inputs(samples, config)
-    begin(temporary, fingerprint(inputs, config), needed_bytes(samples, inputs, config))
+    begin(temporary, *state_of_inputs(samples, config))
     with writing_to(target):  # whole shards stay for the same command
         try:
             work = functools.partial(write_shard, folder=temporary, config=config)
@@ -168,14 +173,22 @@ def check(config: Config) -> None:
 def plan(samples: Sequence[Sample], config: Config) -> list[Shard]:
     """The shards to write, those of held-out tasks last."""
     held_out = [is_held_out(sample, config) for sample in samples]
+    images: dict[bytes | str, int] = {}
+    shown = [array("Q", [images.setdefault(_hashable(image), len(images)) for image in one.images]) for one in samples]
     shards = []
     for prefix, part in (("elcano", False), ("elcano-val", True)):
-        chosen = [(sample, sample.images) for sample, out in zip(samples, held_out, strict=True) if out is part]
-        groups = plan_shards(chosen, config.max_samples_per_shard, config.seed)
-        shards += [Shard(f"{prefix}-{number:06d}.tar", group, part) for number, group in enumerate(groups)]
+        numbers = [(number, shown[number]) for number, out in enumerate(held_out) if out is part]
+        groups = plan_shards(numbers, config.max_samples_per_shard, config.seed)
+        shards += [
+            Shard(f"{prefix}-{number:06d}.tar", samples, array("Q", group), part) for number, group in enumerate(groups)
+        ]
     if shards[0].held_out:
         raise UserError(f"--validation_fraction {config.validation_fraction} holds out every sample; give less")
     return shards
+
+
+def _hashable(image: bytes | Path) -> bytes | str:
+    return str(image) if isinstance(image, Path) else image
 
 
 def is_held_out(sample: Sample, config: Config) -> bool:
@@ -184,27 +197,27 @@ def is_held_out(sample: Sample, config: Config) -> bool:
     return str(origin) in config.validation_files or draw(task_of(sample.id)) < config.validation_fraction
 
 
-def state_of_inputs(samples: Sequence[Sample], config: Config) -> list[tuple[str, int, int]]:
-    """(path, bytes, time of the last change) of every file that goes into the shards."""
-    more = filter(None, [*config.validation_files, config.weights, config.candidates])
-    lists = [Path(file).resolve() for file in (*config.json_files, *more)]
-    images = (path for sample in samples for path in sample.images if isinstance(path, Path))
-    paths = {str(path): path for path in (*lists, *images)}
-    return [(name, (stat := path.stat()).st_size, stat.st_mtime_ns) for name, path in sorted(paths.items())]
+def state_of_inputs(samples: Sequence[Sample], config: Config) -> tuple[str, int]:
+    """(a hash of what the shards depend on, so that a run that was killed goes on only when this is the same; about how
+    many bytes they will take).
 
-
-def needed_bytes(samples: Sequence[Sample], inputs: list[tuple[str, int, int]], config: Config) -> int:
-    """About what the shards will take: every file once, and images once more for each further sample that has them."""
-    sizes = {name: size for name, size, _ in inputs}
-    once = sum(sizes.values())
-    each = sum(sizes[str(path)] for sample in samples for path in sample.images)
-    return (once if config.share_images else max(once, each)) + (each if config.legacy else 0)
-
-
-def fingerprint(inputs: list[tuple[str, int, int]], config: Config) -> str:
-    """What the shards depend on; a run that was killed goes on only when this is the same."""
+    Hashed are all flags, and the path, bytes and time of the last change of every file that goes in. Every file is
+    counted once, and images once more for each further sample that has them.
+    """
     values = {name: value for name, value in dataclasses.asdict(config).items() if name != "num_workers"}
-    return hashlib.sha256(json.dumps([inputs, values]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(values).encode())
+    more = filter(None, [*config.validation_files, config.weights, config.candidates])
+    paths = {str(Path(file).resolve()) for file in (*config.json_files, *more)}
+    paths.update(str(image) for sample in samples for image in sample.images if isinstance(image, Path))
+    sizes: dict[str, int] = {}
+    for path in sorted(paths):
+        stat = Path(path).stat()
+        sizes[path] = stat.st_size
+        digest.update(json.dumps([path, stat.st_size, stat.st_mtime_ns]).encode())
+    once = sum(sizes.values())
+    each = sum(sizes[str(image)] for sample in samples for image in sample.images)
+    num_bytes = (once if config.share_images else max(once, each)) + (each if config.legacy else 0)
+    return digest.hexdigest(), num_bytes
 
 
 def begin(temporary: Path, depends: str, num_bytes: int) -> None:
@@ -220,17 +233,22 @@ def begin(temporary: Path, depends: str, num_bytes: int) -> None:
         write_json(begun, depends, flush=False)
 
 
-def write_shard(shard: Shard, folder: Path, config: Config) -> tuple[dict[str, Any], TarIndex]:
-    """Write one tar, unless a killed run did; returns its entry of the manifest and its index."""
+def write_shard(shard: Shard, folder: Path, config: Config) -> dict[str, Any]:
+    """Write one tar, unless a killed run did; returns its entry of the manifest. What it holds stands in `_DONE`."""
     path, done = folder / shard.name, folder / _DONE / f"{shard.name}.json"
     entry = _finished(path, done)
     if entry is not None:
-        return entry, index_members(scan(path))
+        return entry
     entry, members = _write_tars(shard, path, config)
+    _members_file(folder, shard.name).write_text(json.dumps(members))
     begun = done.with_suffix(".tmp")
     begun.write_text(json.dumps(entry))
     begun.rename(done)
-    return entry, index_members(members)
+    return entry
+
+
+def _members_file(folder: Path, name: str) -> Path:
+    return folder / _DONE / f"{name}.members"
 
 
 def _finished(path: Path, done: Path) -> dict[str, Any] | None:
@@ -245,14 +263,14 @@ def _finished(path: Path, done: Path) -> dict[str, Any] | None:
 def _write_tars(shard: Shard, path: Path, config: Config) -> tuple[dict[str, Any], list[Member]]:
     """The tar at `path`, and its twin of the old layout; returns its entry of the manifest and what it holds."""
     writer = ShardWriter(path, config.share_images)
-    for sample in shard.samples:
+    for sample in shard:
         writer.add(sample.read() if isinstance(sample, FiledSample) else sample)
     if config.legacy and not shard.held_out:
         (path.parent / _LEGACY).mkdir(exist_ok=True)
         from data.shards.legacy import LegacyWriter  # imported here, as below: it needs Pillow
 
         old = LegacyWriter(path.parent / _LEGACY / shard.name.replace("elcano", "openwebvoyager"))
-        for sample in shard.samples:
+        for sample in shard:
             old.add(sample)
         old.close()
     return {**writer.close(), **({"split": "val"} if shard.held_out else {})}, writer.members
@@ -260,14 +278,19 @@ def _write_tars(shard: Shard, path: Path, config: Config) -> tuple[dict[str, Any
 
 def finish(
     folder: Path,
-    written: list[tuple[dict[str, Any], TarIndex]],
+    entries: list[dict[str, Any]],
     config: Config,
     source: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """Manifest, lists and index of what `write_shard` gave; returns the manifest."""
-    entries = [entry for entry, _ in written]
     names = {split: [entry["url"] for entry in entries if entry.get("split") == split] for split in (None, "val")}
-    write_energon_index(folder, names[None], names["val"], {entry["url"]: index for entry, index in written})
+
+    def members_of(name: str) -> list[Member]:
+        with contextlib.suppress(UserError, OSError, TypeError):  # torn by a power cut
+            return [Member(*fields) for fields in read_json(_members_file(folder, name))]
+        return scan(folder / name)
+
+    write_energon_index(folder, names[None], names["val"], members_of)
     if config.legacy:
         from data.shards.legacy import write_legacy_list
 

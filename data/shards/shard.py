@@ -50,8 +50,8 @@ class Sample:
 
     @property
     def key(self) -> str:
-        """The member name: a dot would end a webdataset key."""
-        return self.id.replace(".", "_")
+        """The member name."""
+        return key_of(self.id)
 
     def check(self) -> None:
         """Raises `UserError` when it says nothing, or the `<image>` marks and the images disagree."""
@@ -64,6 +64,11 @@ class Sample:
     def read_images(self) -> list[bytes]:
         """As they are encoded, those that are paths from their files."""
         return [image.read_bytes() if isinstance(image, Path) else image for image in self.images]
+
+
+def key_of(sample_id: str) -> str:
+    """What a sample's members are called: a dot would end a webdataset key."""
+    return sample_id.replace(".", "_")
 
 
 def task_of(sample_id: str) -> str:

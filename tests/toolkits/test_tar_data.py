@@ -315,6 +315,12 @@ def test_a_killed_run_goes_on_with_the_shards_that_it_has(tmp_path: Path) -> Non
     os.truncate(cut, 512)
     os.truncate(tmp_path / ".torn.tmp" / ".done" / f"{unmarked.name}.json", 3)
     pack(tmp_path / "torn", part, max_samples_per_shard=10)  # verifies the checksums
+    killed_after(2, tmp_path / "listed", part)
+    for members in (tmp_path / ".listed.tmp" / ".done").glob("*.members"):
+        os.truncate(members, 3)
+    pack(tmp_path / "listed", part, max_samples_per_shard=10)
+    for index in (tmp_path / "whole").glob("*.idx"):
+        assert (tmp_path / "listed" / index.name).read_bytes() == index.read_bytes()
     killed_after(2, tmp_path / "x", part)
     (part[1] / "Shop--00000--r01--step01.png").write_bytes(screenshot(9, 9))
     pack(tmp_path / "x", part, max_samples_per_shard=10)

@@ -145,7 +145,8 @@ def _of_sample_file(source: Source) -> Iterator[Opened]:
     images = ImageFolders([_image_dir(source)])
     for number, (_, record) in enumerate(stream_records(source.path), start=1):
         check_record(f"{source.path}: sample {number}", record)
-        yield _opened(record, images.find(f"{source.path}: sample {record['id']}", record["images"]))
+        found = images.find(f"{source.path}: sample {record['id']}", record["images"])
+        yield _opened(record, [Path(path) for path in found])
 
 
 def _of_trajectories(source: Source, folders: Iterator[Path], left_out: LeftOut) -> Iterator[Opened]:

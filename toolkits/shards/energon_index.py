@@ -11,7 +11,7 @@ import json
 import sqlite3
 import struct
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from common.files import write_atomic
@@ -48,11 +48,11 @@ def write_energon_index(
     folder: Path,
     shard_names: Sequence[str],
     validation_names: Sequence[str] = (),
-    indexes: Mapping[str, TarIndex] | None = None,
+    members_of: Callable[[str], Iterable[Member]] | None = None,
 ) -> None:
     """Index the tars `shard_names` of `folder` as training split and `validation_names` as validation split.
 
-    `indexes` are those of `index_members` by name, where they are known already.
+    `members_of` says what a tar of this name holds, where that is known already.
     """
     names = [*shard_names, *validation_names]
     index = folder / _FOLDER
@@ -63,7 +63,7 @@ def write_energon_index(
         database.execute("PRAGMA synchronous = OFF")  # flushed to disk when the system likes, as the tars are
         database.executescript(_TABLES)
         for number, name in enumerate(names):
-            samples = indexes[name] if indexes else index_members(scan(folder / name))
+            samples = index_members(members_of(name) if members_of else scan(folder / name))
             counts[name] = len(samples)
             _insert(database, number, samples)
             end = samples[-1][1][-1].end if samples else 0

@@ -3,13 +3,14 @@
 import json
 import os
 import tempfile
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, overload
 
 from common.errors import UserError
 from data.names import check_name
-from data.shards.shard import RESERVED, Sample
+from data.shards.shard import RESERVED, Sample, key_of
 from toolkits.readers.reading.stream import stream_records
 
 Record = dict[str, Any]
@@ -18,18 +19,15 @@ _quoted = json.encoder.encode_basestring_ascii
 
 
 class FiledSample(Sample):
-    """A sample whose turns and further fields are read from a file each time that they are asked for, so that a data
-    set's texts need not fit into memory. `origin`: the sample file that it is from."""
+    """A sample whose turns and further fields are read from a file each time that they are asked for. `origin`: the
+    sample file that it is from."""
 
     origin: Path
     _place: tuple[BinaryIO, int, int]
 
-    def __init__(self, record: Record, images: Sequence[Path], origin: Path, file: BinaryIO) -> None:
-        text = json.dumps({name: value for name, value in record.items() if name != "images"}).encode()
-        place = file, file.tell(), len(text)
-        file.write(text)
-        for name, value in (("id", record["id"]), ("images", images), ("origin", origin), ("_place", place)):
-            object.__setattr__(self, name, value)
+    def __init__(self, name: str, images: Sequence[Path], origin: Path, place: tuple[BinaryIO, int, int]) -> None:
+        for field, value in (("id", name), ("images", images), ("origin", origin), ("_place", place)):
+            object.__setattr__(self, field, value)
 
     def __getattr__(self, name: str) -> Any:
         """What is not in memory."""
@@ -45,30 +43,67 @@ class FiledSample(Sample):
         return Sample(self.id, record["conversations"], self.images, extra)
 
 
-def read_samples(files: Sequence[Path], folders: Sequence[Path], work_dir: Path | None = None) -> list[FiledSample]:
-    """The samples of all files, sorted by id, so that the order of the files does not matter; no image is read. Their
-    texts lie in a file without a name in `work_dir`, or where temporary files are.
+class FiledSamples(Sequence[FiledSample]):
+    """Samples in the order of their ids, made when they are asked for. Of each its id and the paths of its images are
+    in memory; what it says lies in a file without a name in `work_dir`, or where temporary files are."""
+
+    def __init__(self, work_dir: Path | None):
+        self._file: BinaryIO = tempfile.TemporaryFile(dir=work_dir)  # noqa: SIM115 - the samples read it
+        self._ids: list[str] = []
+        self._images: list[tuple[str, ...]] = []
+        self._origins: list[Path] = []
+        self._offsets = array("Q", [0])
+        self._order = array("Q")
+
+    def add(self, record: Record, images: Iterable[str], origin: Path) -> None:
+        text = json.dumps({name: value for name, value in record.items() if name != "images"}).encode()
+        self._file.write(text)
+        self._offsets.append(self._offsets[-1] + len(text))
+        self._ids.append(record["id"])
+        self._images.append(tuple(images))
+        self._origins.append(origin)
+
+    def close(self) -> None:
+        """No more are added."""
+        self._file.flush()
+        self._order = array("Q", sorted(range(len(self._ids)), key=self._ids.__getitem__))
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> FiledSample: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[FiledSample]: ...
+    def __getitem__(self, index: int | slice) -> FiledSample | list[FiledSample]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        at = self._order[index]
+        begin, end = self._offsets[at : at + 2]
+        images = [Path(path) for path in self._images[at]]
+        return FiledSample(self._ids[at], images, self._origins[at], (self._file, begin, end - begin))
+
+
+def read_samples(files: Sequence[Path], folders: Sequence[Path], work_dir: Path | None = None) -> FiledSamples:
+    """The samples of all files, so that the order of the files does not matter; no image is read.
 
     Raises:
         UserError: naming file and sample, when a record is none, an id occurs twice or an image is missing.
     """
-    images = ImageFolders(folders)
-    texts = tempfile.TemporaryFile(dir=work_dir)  # noqa: SIM115 - the samples read it
-    samples: dict[str, FiledSample] = {}
+    images, samples, keys = ImageFolders(folders), FiledSamples(work_dir), set[str]()
     for file in files:
         if not file.is_file():
             raise UserError(f"{file}: {'a folder, not a JSON file' if file.is_dir() else 'no such file'}")
         for number, (_, record) in enumerate(stream_records(file), start=1):
             check_record(f"{file}: sample {number}", record)
-            paths = images.find(f"{file}: sample {record['id']}", record["images"])
-            sample = FiledSample(record, paths, file, texts)
-            if sample.key in samples:
+            if (key := key_of(record["id"])) in keys:
                 raise UserError(f"{file}: sample {record['id']} occurs twice; give each round its own --round_id")
-            samples[sample.key] = sample
+            keys.add(key)
+            samples.add(record, images.find(f"{file}: sample {record['id']}", record["images"]), file)
+    samples.close()
     if not samples:
         raise UserError(f"{', '.join(map(str, files))}: no samples; nothing to train on")
-    texts.flush()
-    return sorted(samples.values(), key=lambda sample: sample.id)
+    return samples
 
 
 def encode_record(record: Record) -> bytes:
@@ -161,21 +196,24 @@ class ImageFolders:
 
     def __init__(self, folders: Sequence[Path]):
         self.folders = folders
-        self._known: dict[str, Path] = {}
+        self._known: dict[str, str] = {}
+        """The path of each image that was found, so that samples share it."""
+        self._folders: dict[str, Path] = {}
         for folder in reversed(folders):
             if not folder.is_dir():
                 raise UserError(f"--image_dirs {folder}: no such folder")
-            self._known.update({entry.name: folder / entry.name for entry in os.scandir(folder)})
+            self._folders.update((entry.name, folder) for entry in os.scandir(folder))
 
-    def find(self, where: str, names: Iterable[str]) -> list[Path]:
+    def find(self, where: str, names: Iterable[str]) -> list[str]:
         """The paths of `names`, which may lie in sub-folders; `UserError` when one is in none of the folders."""
         return [self._known.get(name) or self._find(where, name) for name in names]
 
-    def _find(self, where: str, name: str) -> Path:
+    def _find(self, where: str, name: str) -> str:
+        if name in self._folders:
+            return self._known.setdefault(name, str(self._folders[name] / name))
         relative = PurePosixPath(name)
         if "\0" not in name and not relative.is_absolute() and ".." not in relative.parts:
             for folder in self.folders:
                 if (path := folder / relative).is_file():
-                    self._known[name] = path
-                    return path
+                    return self._known.setdefault(name, str(path))
         raise UserError(f"{where}: its image {name} is in none of {', '.join(map(str, self.folders))}")

@@ -79,7 +79,7 @@ def of_files(files: Sequence[Path], folders: Sequence[Path]) -> Iterator[ExportS
             if record["id"] in known:
                 raise UserError(f"{where}: sample {record['id']} occurs twice")
             known.add(record["id"])
-            paths = places.find(where, record["images"])
+            paths = [Path(path) for path in places.find(where, record["images"])]
             for path in paths:
                 check_picture(f"{where}: sample {record['id']}", path)
             extra = {name: value for name, value in record.items() if name not in RESERVED}
