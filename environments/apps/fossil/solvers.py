@@ -181,7 +181,7 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "ticket-priority": lambda title: _look_up(title, "Priority:"),
     "ticket-status": lambda title: _look_up(title, "Status:"),
     "ticket-type": lambda title: _look_up(title, "Type:"),
-    "ticket-release": lambda title: _look_up(title, "Version Found In:"),
+    "ticket-release": lambda title: _look_up(title, "Version\xa0Found\xa0In:"),
     "highest-tide": lambda harbor: wiki(f"Harbor {harbor}", tell(r"Highest tide so far: (\d+)")),
     "release-author": _release_author,
     "check-in-author": _check_in_author,
