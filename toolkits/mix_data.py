@@ -32,7 +32,7 @@ from toolkits import convert_to_tar_data
 from toolkits.convert_foreign_tars import converted
 from toolkits.samples.chosen import Chosen, Progress
 from toolkits.samples.selection import Selection
-from toolkits.samples.sources import Opened, Source, is_own, open_samples
+from toolkits.samples.sources import TRAIN, VALIDATION, Opened, Source, is_own, open_samples
 
 _EVERY = 200
 """Samples after which progress is told."""
@@ -118,7 +118,7 @@ def _choose(folder: Path, number: int, mix: Mix, chosen: Chosen) -> Progress:
     with tempfile.TemporaryDirectory(prefix=".mix-", dir=chosen.images.parent) as scratch:
         for found in itertools.islice(_prefixed(source, declared, Path(scratch)), progress.num_read, None):
             progress.num_read += 1
-            if reason := _take(number, declared, found, selection, chosen):
+            if reason := _take(number, declared, found, selection, chosen, progress):
                 progress.left_out[reason] += 1
             else:
                 progress.num_kept += 1
@@ -129,7 +129,9 @@ def _choose(folder: Path, number: int, mix: Mix, chosen: Chosen) -> Progress:
     return progress
 
 
-def _take(number: int, source: MixSource, found: Opened, selection: Selection, chosen: Chosen) -> str:
+def _take(
+    number: int, source: MixSource, found: Opened, selection: Selection, chosen: Chosen, progress: Progress
+) -> str:
     """Write a sample, or say why not."""
     sample, split = found.sample, selection.split_of(source, found)
     sample.check()
@@ -148,6 +150,7 @@ def _take(number: int, source: MixSource, found: Opened, selection: Selection, c
     selection.check_id(source.path, sample)
     selection.count(number, source, found, split)
     chosen.write(sample, contents, [image.digest for image in images], split, times)
+    progress.written[split] += times
     return ""
 
 
@@ -165,10 +168,16 @@ def _prefixed(source: Source, declared: MixSource, scratch: Path) -> Iterator[Op
 
 
 def _print(made: dict[str, Any]) -> None:
-    table = Table(["source"], ["read", "kept"], ["left out"], title=f"{made['file']}, SHA-256 {made['sha256']}")
+    table = Table(
+        ["source"],
+        ["read", "kept", "to train on", "held out"],
+        ["left out"],
+        title=f"{made['file']}, SHA-256 {made['sha256']}",
+    )
     for one in made["sources"]:
         reasons = ", ".join(f"{kind} ({count})" for kind, count in sorted(one["left_out"].items()))
-        table.add(one["path"], str(one["read"]), str(one["kept"]), reasons)
+        written = [str(one["written"].get(split, 0)) for split in (TRAIN, VALIDATION)] if "written" in one else ["", ""]
+        table.add(one["path"], str(one["read"]), str(one["kept"]), *written, reasons)
     print_table(table)
 
 

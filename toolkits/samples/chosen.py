@@ -20,15 +20,18 @@ _TABLE = "CREATE TABLE IF NOT EXISTS progress (source INTEGER PRIMARY KEY, told 
 
 @dataclasses.dataclass
 class Progress:
-    """Of a source: how many samples were read, kept, and left out by reason; whether that is all."""
+    """Of a source: how many samples were read, kept, and left out by reason; how many there are of them by split, each
+    as often as its weight says; whether that is all."""
 
     num_read: int = 0
     num_kept: int = 0
+    written: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     left_out: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     is_done: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {"read": self.num_read, "kept": self.num_kept, "left_out": dict(self.left_out)}
+        told = {"read": self.num_read, "kept": self.num_kept, "written": dict(self.written)}
+        return {**told, "left_out": dict(self.left_out)}
 
 
 class Chosen:
@@ -48,8 +51,8 @@ class Chosen:
         """Of a source, as far as it was told."""
         if (told := self._told(number)) is None:
             return Progress()
-        left_out = collections.Counter[str](told["left_out"])
-        return Progress(told["num_read"], told["num_kept"], left_out, told["is_done"])
+        left_out, written = (collections.Counter[str](told[name]) for name in ("left_out", "written"))
+        return Progress(told["num_read"], told["num_kept"], written, left_out, told["is_done"])
 
     def write(self, sample: Sample, contents: list[bytes], digests: list[bytes], split: str, times: int) -> None:
         """`contents` are its encoded images."""

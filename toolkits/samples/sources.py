@@ -142,7 +142,7 @@ def _of_shards(folder: Path) -> Iterator[Opened]:
 
 
 def _of_sample_file(source: Source) -> Iterator[Opened]:
-    images = ImageFolders([_image_dir(source)])
+    images = ImageFolders([_image_dir(source)], "image_dir")
     for number, (_, record) in enumerate(stream_records(source.path), start=1):
         check_record(f"{source.path}: sample {number}", record)
         found = images.find(f"{source.path}: sample {record['id']}", record["images"])

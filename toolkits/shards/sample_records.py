@@ -194,14 +194,14 @@ def check_record(where: str, record: Any) -> None:
 class ImageFolders:
     """Looks images up by name; of two folders that have one, the first counts."""
 
-    def __init__(self, folders: Sequence[Path]):
-        self.folders = folders
+    def __init__(self, folders: Sequence[Path], flag: str = "--image_dirs"):
+        self.folders, self._flag = folders, flag
         self._known: dict[str, str] = {}
         """The path of each image that was found, so that samples share it."""
         self._folders: dict[str, Path] = {}
         for folder in reversed(folders):
             if not folder.is_dir():
-                raise UserError(f"--image_dirs {folder}: no such folder")
+                raise UserError(f"{self._flag} {folder}: no such folder")
             self._folders.update((entry.name, folder) for entry in os.scandir(folder))
 
     def find(self, where: str, names: Iterable[str]) -> list[str]:
@@ -216,4 +216,5 @@ class ImageFolders:
             for folder in self.folders:
                 if (path := folder / relative).is_file():
                     return self._known.setdefault(name, str(path))
-        raise UserError(f"{where}: its image {name} is in none of {', '.join(map(str, self.folders))}")
+        where_looked = ", ".join(map(str, self.folders))
+        raise UserError(f"{where}: its image {name} is in none of {where_looked}; say by {self._flag} where it is")

@@ -37,6 +37,7 @@ def main(config: Config) -> int:
         check_sizes(config, config.num_gpus or config.layout.model_ranks * max(1, config.dp))
         print_plan(config)
         return 0
+    check_model(config, config.hf_files)  # first, since the data may take long to convert
     config = dataclasses.replace(config, dataset_path=shards_to_read(config.dataset_path))
     ranks = ranks_of(config)
     check(config, ranks.per_host * config.host_num)
@@ -45,6 +46,8 @@ def main(config: Config) -> int:
         return 0
     if ranks.note:
         print(ranks.note, flush=True)
+    if config.layout.bf16 and kernels.cpu_lacks_bf16():
+        print("PR=bf16: this CPU has no instructions for it and is many times as fast with PR=fp32", flush=True)
     manifest = read_manifest(config.dataset_path)
     num_samples = config.num_samples(manifest)
     if (num_loaders := config.num_loaders(manifest)) < config.num_workers:

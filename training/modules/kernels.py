@@ -161,6 +161,11 @@ def on_old_gpu() -> bool:
     return torch.cuda.is_available() and torch.cuda.get_device_capability() < _FLASH_CAPABILITY
 
 
+def cpu_lacks_bf16() -> bool:
+    """Whether computing is by a CPU that multiplies matrices in bfloat16 only by a detour."""
+    return not torch.cuda.is_available() and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
 def check_attention(kernels: Kernels, found: Installed, bf16: bool, head_dim: int, masked: bool) -> None:
     """`UserError` when PyTorch has no fused kernel for attention in blocks on this GPU.
 

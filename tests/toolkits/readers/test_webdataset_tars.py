@@ -79,6 +79,12 @@ def test_a_tar_of_others_goes_the_whole_way(tmp_path: Path, kind: str, ending: s
     inspect_data.main(inspect_data.Config((str(shards),)))
 
 
+def test_the_name_that_an_image_had_elsewhere_is_gone(tmp_path: Path) -> None:
+    says = json.dumps({**TURNS, "image": "coco/7.jpg", "source": "coco"}).encode()
+    [sample] = taken_in(tmp_path, write(tmp_path / "s.tar", {"a.jpg": picture("JPEG"), "a.json": says}))
+    assert (sample["images"], sample["source"], "image" in sample) == (["a.0.jpg"], "coco", False)
+
+
 def test_samples_are_those_that_webdataset_reads(tmp_path: Path) -> None:
     names = [f"d{number % 2}/{number:04d}" for number in range(20)]
     members = {}

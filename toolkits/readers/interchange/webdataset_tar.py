@@ -28,7 +28,7 @@ from data.names import check_name
 from data.shards.shard import image_type
 from data.shards.tar import Member, list_tars, scan
 from toolkits.readers.interchange.conversation import read_conversation
-from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.interchange.image_fields import SURE, find_images
 from toolkits.readers.interchange.spellings import are_messages, captioned, is_told
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading import packed
@@ -255,6 +255,8 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
                 raise UserError(f"{where}: its json members say different {', '.join(sorted(differ))}; leave one")
             entry |= fields
     images = _as_named(images, entry)
+    if images:  # by other names than they will have
+        entry = {name: value for name, value in entry.items() if name not in SURE}
     texts = {ending: text_of_member(where, file, parts[ending]) for ending in parts if kind_of(ending) in TEXTS}
     if len({text.strip() for text in texts.values()}) > 1:
         raise UserError(f"{where}: has several texts ({', '.join(texts)}), which differ; leave one")

@@ -1,5 +1,6 @@
 """The language model's form for megatron-core, of a Hugging Face `text_config`."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 def check_layout(config: Any, layout: "Layout") -> None:
     """`UserError` when heads, groups or layers cannot be divided as `layout` asks."""
     text = config.get_text_config()
-    for name, count in (
-        ("attention heads", text.num_attention_heads),
-        ("key/value heads", text.num_key_value_heads),
-        ("feed-forward units", text.intermediate_size),
-    ):
-        if count % layout.tensor_parallel:
-            raise UserError(f"TP={layout.tensor_parallel} does not divide the model's {count} {name}; give another TP")
+    sizes = {
+        "attention heads": text.num_attention_heads,
+        "key/value heads": text.num_key_value_heads,
+        "feed-forward units": text.intermediate_size,
+    }
+    tp, common = layout.tensor_parallel, math.gcd(*sizes.values())
+    for name, count in sizes.items():
+        if count % tp:
+            fitting = ", ".join(f"TP={number}" for number in range(1, tp) if common % number == 0)
+            raise UserError(f"TP={tp} does not divide the model's {count} {name}; {fitting} would")
     _check_stages(text.num_hidden_layers, layout)
     needed = family_of(config).num_deepstack(config)
     first = layout.layers_of_stage(text.num_hidden_layers)[0] // layout.virtual_pipeline
