@@ -18,7 +18,9 @@ from common.errors import UserError
 from data.adapter_record import Lora
 from tests import tiny
 from training.config import Config, parse
+from training.launch import torchrun
 from training.launch.launch import check, is_complete, main
+from training.modules import kernels
 
 PATHS = ["--dataset_path", "d", "--pretrain_checkpoint_path", "p"]
 
@@ -71,7 +73,7 @@ def test_epochs_become_iterations(epochs: float, expected: int) -> None:
 @pytest.mark.parametrize(
     ("options", "num_ranks", "message"),
     [
-        ({"tp": 3}, 3, "TP=3 does not divide the model's 4 attention heads"),
+        ({"tp": 3}, 3, "TP=3 does not divide the model's 4 attention heads; TP=1, TP=2 would"),
         ({"tp": 4}, 4, "TP=4 does not divide the model's 2 key/value heads"),
         ({"pp": 3}, 3, "PP=3 does not divide the model's 4 layers"),
         ({"pp": 2, "vpp": 4}, 2, "PP=2 x VPP=4 does not divide the model's 4 layers"),
@@ -114,6 +116,16 @@ def test_a_dry_run_refuses_to_learn_nothing() -> None:
     config = Config(Path("none"), Path("idefics2-8b"), tp=2, num_gpus=8, dry_run=True, **parts)
     with pytest.raises(UserError, match="nothing is left to learn"):
         main(config)
+
+
+@pytest.mark.parametrize("lacks", [True, False])
+def test_a_cpu_without_bf16_is_told(
+    shards: Path, megatron: Path, lacks: bool, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    monkeypatch.setattr(kernels, "cpu_lacks_bf16", lambda: lacks)
+    monkeypatch.setattr(torchrun, "start", lambda *_: 1)
+    assert main(dataclasses.replace(config_for(shards, megatron, tmp_path), pr="bf16")) == 1
+    assert ("PR=bf16: this CPU" in capsys.readouterr().out) is lacks
 
 
 def config_for(shards: Path, megatron: Path, output: Path = Path("output")) -> Config:

@@ -16,7 +16,6 @@ from tests import tiny
 from tests.training.conftest import convert
 from tests.training.script import ForkedRun, Run, metrics, steps, wait_until_gone
 from training.loop.stop import EXIT_CODE as STOPPED
-from training.modules.kernels import cpu_lacks_bf16
 
 
 @pytest.fixture(scope="module")
@@ -137,13 +136,12 @@ def test_fewer_samples_than_loader_workers_train_and_resume(megatron: Path, num_
     """Also with another number of workers, of which no more are used either."""
     shards = tiny.build_dataset(tmp_path / "shards", [tiny.sample(index) for index in range(num_samples)])
     options = {"tp": 1, "train_iters": 2, "save_interval": 1}
-    whole = ForkedRun(shards, megatron, tmp_path, num_workers=8, pr="bf16", **options)
+    whole = ForkedRun(shards, megatron, tmp_path, num_workers=8, **options)
     output = whole.finish()
-    assert ("PR=bf16: this CPU" in output) is cpu_lacks_bf16()
     assert f"NUM_WORKERS={num_samples}, not 8: one for each training sample" in output
     shutil.rmtree(whole.checkpoints / "iter_0000002")
     write_tracker(whole.checkpoints, "1")
-    resumed = ForkedRun(shards, megatron, tmp_path, num_workers=4, pr="bf16", **options).finish()
+    resumed = ForkedRun(shards, megatron, tmp_path, num_workers=4, **options).finish()
     assert metrics(resumed) == {2: metrics(output)[2]}
 
 
