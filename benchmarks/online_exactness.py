@@ -47,11 +47,11 @@ class Config(Checked):
 def main(config: Config) -> None:
     """A line for each layout."""
     recipe, run = load_online_recipe(config.recipe), OnlineRun(config.work_dir / "run")
-    groups = {"groups_per_step": config.num_groups, "max_lag": 0}
+    groups = {"groups_per_step": config.num_groups + 1, "max_lag": 0}  # one more than there are: nothing is learned
     recipe = dataclasses.replace(
         recipe,
         collection={**recipe.collection, **groups, "num_groups": config.num_groups},
-        training={**recipe.training, **groups, "groups_per_step": config.num_groups + 1},
+        training={**recipe.training, **groups},
     )
     if sum(read_group(path) is not None for path in run.groups().values()) < config.num_groups:
         run_online(recipe, run.folder)

@@ -1,9 +1,12 @@
 """The policy that learns on MiniWoB++ begins with: the quickstart's, after it imitated the expert on a few tasks.
 
 NUM_DEMONSTRATIONS=60 elcano run examples/miniwob/warm_start.py --output_dir runs/miniwob/warm_start
+
+POLICY names the Hugging Face folder of another policy to begin with, of any family.
 """
 
 import dataclasses
+import os
 from pathlib import Path
 
 from common.defaults import ROOT
@@ -23,6 +26,7 @@ def recipe() -> Recipe:
     return dataclasses.replace(
         whole,
         name="miniwob-warm-start",
+        starting_policy=Path(os.environ.get("POLICY") or whole.starting_policy).resolve(),
         embedded_sites=False,
         test_tasks=TASKS / "test.jsonl",
         num_test_tasks=100,
