@@ -87,9 +87,10 @@ def test_duplicates_caps_filters_and_weights(tmp_path: Path, capsys: pytest.Capt
     assert kept[7:] == [f"x2--{step(at, site='Maps')}" for at in range(5)]
     told = manifest["source"]["mix"]
     assert told["sha256"] == mix_digest(tmp_path / "mix.toml")
+    left_out = {"exact duplicates": 1, "not as `where` asks": 1}
     assert told["sources"] == [
-        {"path": "a.json", "read": 4, "kept": 2, "left_out": {"exact duplicates": 1, "not as `where` asks": 1}},
-        {"path": "b.json", "read": 8, "kept": 5, "left_out": {"over the cap of a site": 3}},
+        {"path": "a.json", "read": 4, "kept": 2, "written": {"train": 2}, "left_out": left_out},
+        {"path": "b.json", "read": 8, "kept": 5, "written": {"train": 10}, "left_out": {"over the cap of a site": 3}},
     ]
     assert "over the cap of a site (3)" in capsys.readouterr().out
     made_at = (tmp_path / "shards" / "manifest.json").stat().st_mtime_ns
