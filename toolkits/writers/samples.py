@@ -9,6 +9,7 @@ from typing import Any
 from common.errors import UserError
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED, image_type, read_manifest, read_shard
+from toolkits.readers.interchange.own_fields import beside
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.stream import stream_records
@@ -53,6 +54,10 @@ class ExportSample:
                 {**message, "content": message["content"].replace(mark, f"< {mark[1:]}")} for message in messages
             ]
         return messages
+
+    def beside(self) -> dict[str, Any]:
+        """`extra` as it stands beside the turns (own_fields.py)."""
+        return beside(self.extra, self.as_json)
 
     def contents(self) -> list[bytes]:
         """The encoded images."""

@@ -26,6 +26,7 @@ from common.files import parse_json
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED
 from toolkits.readers.interchange.image_fields import SURE, find_images, listed, looks_like_images
+from toolkits.readers.interchange.own_fields import take_own
 from toolkits.readers.interchange.spellings import (
     AGENT,
     ANSWERS,
@@ -68,6 +69,8 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
         UserError: the record contradicts itself, or says of a reply that it is not to be learned.
     """
     left_out.num_read += 1
+    entry = {**entry}
+    own = take_own(where, entry)
     if lacks := next((what for name, what in _OTHER_MEDIA.items() if entry.get(name)), "") or _unfit(entry):
         left_out[f"samples with {lacks}"] += 1
         return None
@@ -110,7 +113,7 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
     if not shown and (named := [name for name, value in extra.items() if looks_like_images(value)]):
         left_out.columns |= {*named}
     left_out.num_bare += not shown
-    return Told(turns, shown, extra)
+    return Told(turns, shown, extra | own)
 
 
 def _says_nothing(name: str, value: Any) -> bool:

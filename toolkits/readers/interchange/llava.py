@@ -13,6 +13,7 @@ from common.errors import UserError
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED
 from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.interchange.own_fields import take_own
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.references import leads_elsewhere
@@ -38,13 +39,13 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
         if not isinstance(entry, dict):
             raise UserError(f"{where}: not an object")
         identifier = str(entry.get("id", f"{path.stem}--{number:07d}")).replace("/", "_")
+        own = take_own(where, entry)
         field, images = find_images(entry)
         if not all(isinstance(name, str) for name in images):
             raise UserError(f"{where}: its images are not names")
         turns = marked_turns(where, entry, len(images))
-        rest = {
-            name: value for name, value in entry.items() if name not in (*_SAID, field) and value not in _SAYS_NOTHING
-        }
+        left_out["messages beside conversations"] += {"messages", "conversations"} <= entry.keys()
+        rest = {name: value for name, value in entry.items() if name not in (*_SAID, field)}
         try:
             names = [find_image(where, image_dir, name) for name in images]
         except NoImageError as error:
@@ -55,7 +56,7 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
         for name in names:
             check_picture(where, image_dir / name)
         left_out.num_kept += 1
-        yield record(identifier, names, turns, rest)
+        yield record(identifier, names, turns, rest | own)
     left_out.give_reason(left_out.num_kept)
     left_out.tell(path)
 

@@ -29,6 +29,7 @@ from data.shards.shard import image_type
 from data.shards.tar import Member, list_tars, scan
 from toolkits.readers.interchange.conversation import read_conversation
 from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.interchange.own_fields import of_our_shards
 from toolkits.readers.interchange.spellings import are_messages, captioned, is_told
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading import packed
@@ -254,6 +255,7 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
             if differ := [name for name in fields.keys() & entry.keys() if fields[name] != entry[name]]:
                 raise UserError(f"{where}: its json members say different {', '.join(sorted(differ))}; leave one")
             entry |= fields
+    entry = of_our_shards(entry, len(images))
     images = _as_named(images, entry)
     texts = {ending: text_of_member(where, file, parts[ending]) for ending in parts if kind_of(ending) in TEXTS}
     if len({text.strip() for text in texts.values()}) > 1:
