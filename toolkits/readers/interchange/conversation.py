@@ -42,6 +42,7 @@ from toolkits.readers.interchange.spellings import (
 from toolkits.readers.interchange.tool_calls import tool_call, tool_response, tools_text
 from toolkits.readers.reading.left_out import LeftOut
 
+UNSHOWN = "images that no part shows"
 _RESULTS = ("tool", "tool_response", "observation", "function", "function_response")
 _CALLS = ("tool_call", "function_call")
 _OTHER_MEDIA = {"videos": "videos", "video": "videos", "audios": "sounds", "audio": "sounds"}
@@ -98,7 +99,7 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
         return None
     if field in SURE or not references or not reader.placed:
         used.add(field)
-        left_out["images that no part shows"] += len(references) * reader.placed
+        left_out[UNSHOWN] += len(references) * reader.placed
     num_marks = sum(turn.count(IMAGE) for turn in turns[::2])
     if num_unshown and num_marks + num_unshown == len(shown):
         shown = shown[:num_marks]
@@ -207,6 +208,9 @@ class _Reader:
             return f"\n{self._call({'name': part.get('name'), 'arguments': part.get('input')})}\n"
         if kind == "tool_result":
             return f"\n{tool_response(self._text(part.get('content')))}\n"
+        if kind == "redacted_thinking":
+            self.left_out["thoughts that are encrypted"] += 1
+            return ""
         if kind == "thinking":
             return f"<think>\n{part.get('thinking')!s}\n</think>\n\n"
         self.other_media = self.other_media or f"{kind!s:.20} parts"

@@ -38,7 +38,8 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
     for number, (where, entry) in enumerate(stream_records(path), start=1):
         if not isinstance(entry, dict):
             raise UserError(f"{where}: not an object")
-        identifier = str(entry.get("id", f"{path.stem}--{number:07d}")).replace("/", "_")
+        said = entry.get("id")
+        identifier = str(f"{path.stem}--{number:07d}" if said is None else said).replace("/", "_")
         own = take_own(where, entry)
         field, images = find_images(entry)
         if not all(isinstance(name, str) for name in images):

@@ -20,6 +20,7 @@ from toolkits.readers.interchange.own_fields import OWN
 from toolkits.readers.interchange.spellings import ANSWERS, captioned, is_told
 from toolkits.readers.reading.addresses import keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.pictures import begins_as_image
 from toolkits.readers.reading.row_files import is_hidden, rows_of
 from toolkits.readers.reading.splits import to_train_on
 
@@ -99,7 +100,7 @@ def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any]
 
 def _gather_images(entry: dict[str, Any], left_out: LeftOut) -> None:
     """The columns of images as `images`, unless there are such; of others than are meant nothing can be kept."""
-    held = [name for name, value in entry.items() if name not in SURE and is_held(value)]
+    held = [name for name, value in entry.items() if name not in SURE and is_held(value) and _may_be(name, value)]
     if "images" not in entry and "image" not in entry:
         meant = [name for name in FIELDS if name in held][:1] or held
         if len(meant) > 1:
@@ -113,6 +114,11 @@ def _gather_images(entry: dict[str, Any], left_out: LeftOut) -> None:
     for name in held:
         left_out[f"images of the column {name}, beside others"] += 1
         del entry[name]
+
+
+def _may_be(name: str, value: Any) -> bool:
+    """Bytes may be anything where the column is not called as one of images."""
+    return name in FIELDS or all(not isinstance(one, bytes) or begins_as_image(one) for one in _listed(value))
 
 
 def _listed(value: Any) -> list[Any]:

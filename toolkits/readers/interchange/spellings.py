@@ -146,7 +146,10 @@ def _first(entry: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 def opening(entry: Mapping[str, Any], used: set[str]) -> tuple[str, Any]:
     """(the system's prompt, the tools' definitions), where the record has fields for them."""
-    system = entry["system"] if isinstance(entry.get("system"), str) else ""
+    system = entry.get("system")
+    if isinstance(system, list) and all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in system):
+        system = "\n".join(one["text"] for one in system)  # as Anthropic's
+    system = system if isinstance(system, str) else ""
     name = _first(entry, ("tools", "functions"))
     used |= {*(["system"] if system else []), *([name] if name else [])}
     tools = entry[name] if name else None
