@@ -67,6 +67,8 @@ class ExportSample:
         """`value` of this sample on one line; `UserError` where JSON has no word for a number of it."""
         try:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except RecursionError:
+            raise UserError(f"sample {self.id}: a field of it is nested too deeply") from None
         except ValueError:
             raise UserError(f"sample {self.id}: holds NaN or an infinite number, which is no JSON") from None
 

@@ -40,15 +40,19 @@ def _named(image: Any) -> Any:
 
 def looks_like_images(value: Any) -> bool:
     """A name of an image file, a data URL, or what `is_held` is true of; or a list of such."""
-    if isinstance(value, list):
-        return bool(value) and all(map(looks_like_images, value))
-    return is_held(value) or (
+    return all(map(_looks_like_one, value)) and bool(value) if isinstance(value, list) else _looks_like_one(value)
+
+
+def _looks_like_one(value: Any) -> bool:
+    return _is_held(value) or (
         isinstance(value, str) and (_NAMES_ONE.fullmatch(value) is not None or begins_as_base64(value))
     )
 
 
 def is_held(value: Any) -> bool:
     """An image in the record as `datasets` stores one, or a list of them; or the bytes alone."""
-    if isinstance(value, list):
-        return bool(value) and all(map(is_held, value))
+    return all(map(_is_held, value)) and bool(value) if isinstance(value, list) else _is_held(value)
+
+
+def _is_held(value: Any) -> bool:
     return isinstance(value, bytes) or (isinstance(value, dict) and {"bytes", "path"} >= value.keys() and bool(value))
