@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.toolkits.interchange import take_in
 from toolkits import import_data
 from toolkits.readers.reading.left_out import LeftOut
 
@@ -67,3 +68,21 @@ def test_a_file_that_makes_up_names_makes_no_line_without_end() -> None:
     left_out.count_unread("steps", {f"{number}" * 100: 1 for number in range(1000)}, ())
     assert len(left_out) <= 101 and sum(left_out.values()) == 1000
     assert max(map(len, left_out)) < 60
+
+
+@pytest.mark.parametrize("kind", ["messages", "llava"])
+def test_fields_of_turns_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture, kind: str) -> None:
+    turns = [{"from": "human", "value": "Hi", "time": 1}, {"from": "gpt", "value": "Ho", "time": 2, "box": [], "id": 1}]
+    (tmp_path / "a.json").write_text(json.dumps([{"conversations": turns}]))
+    take_in(kind, tmp_path, tmp_path / "out.json", tmp_path / "a.json")
+    told = "time of turns (2)" if kind == "messages" else "id of turns (1), time of turns (2)"
+    assert f"left out: {told}\n" in capsys.readouterr().err
+
+
+def test_thoughts_by_any_of_their_names_are_said(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    names = ("reasoning_content", "reasoning", "thinking")
+    turns = [[{"role": "user", "content": "?"}, {"role": "assistant", "content": "!", name: "Hm."}] for name in names]
+    (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"messages": one}) for one in turns))
+    samples = take_in("messages", tmp_path, tmp_path / "out.json", tmp_path / "a.jsonl")
+    assert {one["conversations"][1]["value"] for one in samples} == {"<think>\nHm.\n</think>\n\n!"}
+    assert not capsys.readouterr().err

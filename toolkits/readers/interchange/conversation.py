@@ -51,7 +51,15 @@ _PLACES = ("image_url", "image", "source", "url", "path")
 """Where a part may have its image."""
 _TO_BE_FILLED = ("<bbox>", "<ref-object>")
 """ms-swift's marks in a text, for which `objects` holds the words."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Of DeepSeek's and vLLM's servers; of Ollama and gpt-oss."""
 _NOT_LEARNED = ("weight", "loss", "train", "trainable", "loss_mask", "loss_scale")
+
+_OF_TURNS = {
+    *("role", "content", "from", "value", "human", "assistant", "tool_calls", "function_call", "tool_call_id", "id"),
+    *(*_THOUGHTS, *_NOT_LEARNED, *SURE),
+}
+"""Fields of a turn that are read, or that name things within the record."""
 
 
 @dataclasses.dataclass
@@ -98,7 +106,7 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
         left_out["samples without a reply"] += 1
         return None
     if field in SURE or not references or not reader.placed:
-        used.add(field)
+        used |= {field} if field else set()
         left_out[UNSHOWN] += len(references) * reader.placed
     num_marks = sum(turn.count(IMAGE) for turn in turns[::2])
     if num_unshown and num_marks + num_unshown == len(shown):
@@ -164,7 +172,8 @@ class _Reader:
             text = _as_calls(text)
         elif role in _RESULTS:
             text = tool_response(text)
-        thought = message.get("reasoning_content") or message.get("reasoning")
+        self.left_out.count_unread("turns", message, _OF_TURNS)
+        thought = next((message[name] for name in _THOUGHTS if message.get(name)), None)
         if side == AGENT and isinstance(thought, str):
             text = f"<think>\n{thought}\n</think>\n\n{text}"
         calls = [*(message.get("tool_calls") or []), *filter(None, [message.get("function_call")])]

@@ -44,7 +44,7 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
         field, images = find_images(entry)
         if not all(isinstance(name, str) for name in images):
             raise UserError(f"{where}: its images are not names")
-        turns = marked_turns(where, entry, len(images))
+        turns = marked_turns(where, entry, len(images), left_out)
         left_out["messages beside conversations"] += {"messages", "conversations"} <= entry.keys()
         rest = {name: value for name, value in entry.items() if name not in (*_SAID, field)}
         try:
@@ -62,9 +62,9 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
     left_out.tell(path)
 
 
-def marked_turns(where: str, entry: dict[str, Any], num_images: int) -> list[str]:
+def marked_turns(where: str, entry: dict[str, Any], num_images: int, left_out: LeftOut) -> list[str]:
     """The texts of user and assistant in turn, with the marks of the images; `UserError` where they don't alternate."""
-    turns = _turns(where, entry)
+    turns = _turns(where, entry, left_out)
     if num_images and not any(IMAGE in text for text in turns):
         turns[0] = f"{IMAGE}\n" * num_images + turns[0]
     return turns
@@ -87,11 +87,13 @@ def _check_fields(where: str, entry: dict[str, Any], turns: list[dict[str, Any]]
                 )
 
 
-def _turns(where: str, entry: dict[str, Any]) -> list[str]:
+def _turns(where: str, entry: dict[str, Any], left_out: LeftOut) -> list[str]:
     turns = entry.get("conversations", entry.get("messages"))
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         raise UserError(f"{where}: has no list of conversations or messages")
     _check_fields(where, entry, turns)
+    for turn in turns:
+        left_out.count_unread("turns", turn, ("from", "value", "role", "content", *_OF_TURNS))
     senders = [_SENDERS.get(str(turn.get("from", turn.get("role")))) for turn in turns]
     texts = [turn.get("value", turn.get("content")) for turn in turns]
     if not all(isinstance(text, str) for text in texts):
