@@ -86,4 +86,4 @@ def test_a_tar_of_which_no_image_is_there_is_refused(tmp_path: Path) -> None:
     tar = write(tmp_path / "a.tar", {"a.json": json.dumps({"query": "q", "response": "r", "image": "b.png"}).encode()})
     with pytest.raises(UserError, match=r"sample .a.: its image b\.png is no member of it"):
         take_in("webdataset", tmp_path / "images", tmp_path / "out.json", tar)
-    assert not (tmp_path / "out.json").exists()
+    assert not (tmp_path / "out.json").exists() and not (tmp_path / "images").exists()

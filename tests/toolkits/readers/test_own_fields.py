@@ -29,6 +29,7 @@ FIELDS: list[dict[str, Any]] = [
         "ability": "x",
         "extra_info": {"a": 0},
     },
+    {"": None},
 ]
 
 

@@ -103,7 +103,7 @@ def read_tars(
     """The samples of all tars, in order. Each tar is read by one of `num_workers` processes (0: one per CPU) into a
     folder of its own within `image_dir`; images get their names here, so that these do not depend on who was first."""
     of_these = hashlib.sha256(repr([str(tar.path.absolute()) for tar in tars]).encode()).hexdigest()
-    staging = image_dir / f".{of_these[:16]}.reading"
+    staging, is_new = image_dir / f".{of_these[:16]}.reading", not image_dir.exists()
     shutil.rmtree(staging, ignore_errors=True)  # what a killed run left
 
     def work(number: int) -> tuple[Path, LeftOut]:
@@ -120,6 +120,9 @@ def read_tars(
         left_out.give_reason(left_out.num_kept)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+        if is_new:
+            with contextlib.suppress(OSError):  # something is in it
+                image_dir.rmdir()
 
 
 def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut]:
