@@ -133,12 +133,13 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
     def keep(where: str, image: Member | bytes) -> str:
         if isinstance(image, Member):
             where = f"{where}: {image.name}"
-            image = as_png(where, _content(file, image), image.name)
-        content = image
+            content = as_png(where, _content(file, image), image.name)
+        else:
+            content = image
         check_picture(where, content)
         name = f"{next(numbers)}.{image_type(content)}"
-        with open(f"{folder}/{name}", "wb") as image:
-            image.write(content)
+        with open(f"{folder}/{name}", "wb") as kept:
+            kept.write(content)
         return name
 
     with (
