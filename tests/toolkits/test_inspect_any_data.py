@@ -173,3 +173,14 @@ def test_a_sample_without_turns_is_one_line(tmp_path: Path) -> None:
     folder.mkdir()
     with pytest.raises(UserError, match="sample a: has no turns"):
         write_shards(folder, [Sample("a", [], [])], 1, {})
+
+
+@pytest.mark.parametrize(("identifier", "opening"), [(7, []), ("7", [{"from": "system", "value": "You look."}])])
+def test_llava_files_with_the_fields_of_ours_are_read_as_imports_read_them(
+    tmp_path: Path, identifier: object, opening: list[dict[str, str]]
+) -> None:
+    picture(tmp_path / "a.png", 1)
+    turns = [*opening, {"from": "human", "value": "<image>"}, {"from": "gpt", "value": "A shop."}]
+    record = {"id": identifier, "images": ["a.png"], "conversations": turns}
+    (tmp_path / "a.json").write_text(json.dumps([record]))
+    assert numbers_of((str(tmp_path / "a.json"),), tmp_path)["samples"] == 1

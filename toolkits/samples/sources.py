@@ -77,11 +77,20 @@ def kind_of(source: Source) -> str:
         return "tars" if is_foreign(path) else "shards"  # above shards there is no manifest, which is said
     if path.suffix in (".json", ".jsonl") and path.is_file():
         first = next((value for _, value in stream_records(path) if value), None)
-        if isinstance(first, dict) and {"id", "images", "conversations"} <= first.keys():
+        if isinstance(first, dict) and _is_sample(first):
             return "samples"
     if path.is_dir() and not any(path.iterdir()):
         raise UserError(f"{path}: not a shard folder, nor anything else: it is empty")
     return detect(path)
+
+
+def _is_sample(record: Mapping[str, Any]) -> bool:
+    """As our sample files begin. LLaVA's have the same fields; where they have numbers as ids, or turns of a system,
+    they are read as its."""
+    turns = record.get("conversations")
+    senders = [turn.get("from") for turn in turns if isinstance(turn, dict)] if isinstance(turns, list) else []
+    is_ours = isinstance(record.get("id"), str) and {*map(str, senders)} <= {"human", "gpt"}
+    return is_ours and {"id", "images", "conversations"} <= record.keys()
 
 
 def is_own(source: Source) -> bool:

@@ -115,6 +115,8 @@ def encode_record(record: Record) -> bytes:
     """
     try:
         return _indented(record, "  ").encode()
+    except RecursionError:
+        raise UserError(f"sample {record.get('id')}: a field of it is nested too deeply") from None
     except (ValueError, TypeError) as error:
         what = "NaN or an infinite number" if isinstance(error, ValueError) else str(error)
         raise UserError(f"sample {record.get('id')}: holds what is no JSON ({what})") from None

@@ -71,7 +71,7 @@ def _as_messages(sample: ExportSample) -> dict[str, Any]:
             content = [_image(next(images)) if one is None else {"type": "text", "text": one} for one in pieces]
         messages.append({"role": message["role"], "content": content})
     names = {NAMES: [name for name, _ in sample.images]} if sample.images else {}
-    return {**sample.extra, **names, "id": sample.id, "messages": messages}
+    return {**sample.beside(), **names, "id": sample.id, "messages": messages}
 
 
 def _image(content: bytes) -> dict[str, Any]:
@@ -83,13 +83,12 @@ def _as_llava(sample: ExportSample, out_dir: Path) -> dict[str, Any]:
     """LLaVA's loader looks at `image` alone: a path, in LLaVA-NeXT also a list of them, or no such field."""
     images = _placed(sample, out_dir)
     shown = {"image": images[0] if len(images) == 1 else images} if images else {}
-    rest = {name: value for name, value in sample.extra.items() if name != "image"}
-    return {"id": sample.id, **shown, "conversations": sample.conversations, **rest}
+    return {"id": sample.id, **shown, "conversations": sample.conversations, **sample.beside()}
 
 
 def _beside(sample: ExportSample, out_dir: Path, left_out: LeftOut) -> dict[str, Any]:
     messages = sample.messages_for_loaders(left_out)
-    return {**sample.extra, "id": sample.id, "messages": messages, "images": _placed(sample, out_dir)}
+    return {**sample.beside(), "id": sample.id, "messages": messages, "images": _placed(sample, out_dir)}
 
 
 def _placed(sample: ExportSample, out_dir: Path) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.conversation import IMAGE
-from toolkits.readers.interchange.rows import OWN
+from toolkits.readers.interchange.own_fields import OWN
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.writers.samples import ExportSample, Options
 
@@ -150,7 +150,7 @@ def _verl_row(number: int, sample: ExportSample, options: Options, left_out: Lef
             "index": number,
             "split": "train",
             "id": sample.id,
-            OWN: sample.as_json({**sample.extra, "id": sample.id}),
+            OWN: sample.as_json(sample.extra),
         },
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 from common.errors import UserError
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED, image_type, read_manifest, read_shard
+from toolkits.readers.interchange.own_fields import beside
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.stream import stream_records
@@ -54,6 +55,10 @@ class ExportSample:
             ]
         return messages
 
+    def beside(self) -> dict[str, Any]:
+        """`extra` as it stands beside the turns (own_fields.py)."""
+        return beside(self.extra, self.as_json)
+
     def contents(self) -> list[bytes]:
         """The encoded images."""
         return [image.read_bytes() if isinstance(image, Path) else image for _, image in self.images]
@@ -62,6 +67,8 @@ class ExportSample:
         """`value` of this sample on one line; `UserError` where JSON has no word for a number of it."""
         try:
             return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except RecursionError:
+            raise UserError(f"sample {self.id}: a field of it is nested too deeply") from None
         except ValueError:
             raise UserError(f"sample {self.id}: holds NaN or an infinite number, which is no JSON") from None
 

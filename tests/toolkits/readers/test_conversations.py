@@ -238,3 +238,31 @@ def test_a_data_set_of_llama_factory_says_which_field_is_what(tmp_path: Path) ->
     (tmp_path / "dataset_info.json").write_text(json.dumps(info))
     with pytest.raises(UserError, match="outside"):
         take_in("llama_factory", tmp_path, tmp_path / "out.json", tmp_path)
+
+
+def test_anthropic_s_system_opens_and_thoughts_that_nobody_can_read_leave_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    hidden = [{"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "Ho"}]
+    record = {"system": [{"type": "text", "text": "Be kind."}, {"type": "text", "text": "Now."}]}
+    (tmp_path / "a.jsonl").write_text(json.dumps({**record, "messages": say("Hi", hidden)}))
+    (sample,) = take_in("messages", tmp_path, tmp_path / "out.json", tmp_path / "a.jsonl")
+    assert [turn["value"] for turn in sample["conversations"]] == ["Be kind.\nNow.\nHi", "Ho"]
+    assert "system" not in sample
+    assert "left out: thoughts that are encrypted (1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_fields_that_are_nested_too_deeply_are_one_line(tmp_path: Path, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    (tmp_path / "a.jsonl").write_text(f'{{"query": "q", "response": "r", "x": {deep}}}\n')
+    with pytest.raises(UserError, match="nested too deeply"):
+        take_in("messages", tmp_path, tmp_path / "out.json", tmp_path / "a.jsonl")
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_spaces_behind_what_begins_as_base64_take_no_time(tmp_path: Path) -> None:
+    spaces = "Qk" + " " * 200_000 + "!"
+    (tmp_path / "a.jsonl").write_text(json.dumps({"query": "q", "response": "r", "image": spaces}))
+    with pytest.raises(UserError, match="is not in"):
+        take_in("messages", tmp_path, tmp_path / "out.json", tmp_path / "a.jsonl")

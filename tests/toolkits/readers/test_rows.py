@@ -162,3 +162,28 @@ def test_a_bomb_is_one_line(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UserError, match=name):
             take_in("hf", tmp_path / "images", tmp_path / "out.json", tmp_path / name)
+
+
+def test_bytes_are_an_image_where_they_begin_as_one(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    row = {"question": "q", "answer": "r", "sha256": b"12345678", "pixels": screenshot(0)}
+    file = write(tmp_path / "a.parquet", row, {**row, "pixels": None})
+    samples = take_in("hf", tmp_path / "images", tmp_path / "out.json", file)
+    assert [len(sample["images"]) for sample in samples] == [1, 0]
+    assert "left out: sha256 of rows, which JSON cannot hold (2)" in capsys.readouterr().err
+
+
+def test_arrow_files_are_read_as_streams_of_it_are(tmp_path: Path) -> None:
+    table = pyarrow.Table.from_pylist([{"question": "q", "answer": str(number)} for number in range(40)])
+    with pyarrow.OSFile(str(tmp_path / "a.arrow"), "wb") as sink, ipc.new_file(sink, table.schema) as file:
+        file.write_table(table, max_chunksize=15)
+    samples = take_in("hf", tmp_path, tmp_path / "out.json", tmp_path / "a.arrow")
+    assert [sample["conversations"][1]["value"] for sample in samples] == [str(number) for number in range(40)]
+    (tmp_path / "b.arrow").write_bytes((tmp_path / "a.arrow").read_bytes()[:-40])
+    with pytest.raises(UserError, match=r"b\.arrow: not an Arrow file or a damaged one"):
+        take_in("hf", tmp_path, tmp_path / "no.json", tmp_path / "b.arrow")
+
+
+def test_a_page_in_a_csv_may_be_long(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"question,answer\n{'q' * 200_000},r\n")
+    (sample,) = take_in("hf", tmp_path, tmp_path / "out.json", tmp_path / "a.csv")
+    assert len(sample["conversations"][0]["value"]) == 200_000

@@ -182,3 +182,20 @@ def test_shards_that_share_images_go_out_whole(tmp_path: Path) -> None:
     export_data.main(export_data.Config("webdataset", str(tmp_path / "plain"), shard_dir=str(tmp_path / "shards")))
     back = take_in("webdataset", tmp_path / "back", tmp_path / "back.json", tmp_path / "plain")
     assert seen(back, tmp_path / "back") == seen(json.loads(samples.read_text()), images)
+
+
+def test_excluded_samples_are_named_as_their_split_names_the_tar(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    (folder / ".nv-meta").mkdir(parents=True)
+    (folder / ".nv-meta" / "dataset.yaml").write_text(VQA)
+    parts = {"train": ["{a,b}/t_{0..1}.tar"], "val": []}
+    excluded = ["a/t_{0..1}.tar/k", "b/t_1.tar"]
+    (folder / ".nv-meta" / "split.json").write_text(json.dumps({"split_parts": parts, "exclude": excluded}))
+    for number, name in enumerate(("a/t_0.tar", "a/t_1.tar", "b/t_0.tar", "b/t_1.tar")):
+        (folder / name).parent.mkdir(exist_ok=True)
+        write(
+            folder / name,
+            {f"{key}.png": picture(color=number) for key in "kl"} | dict.fromkeys(["k.json", "l.json"], say(number)),
+        )
+    samples = take_in("energon", tmp_path / "images", tmp_path / "out.json", folder)
+    assert [sample["id"] for sample in samples] == ["a_t_0--l", "a_t_1--l", "b_t_0--k", "b_t_0--l"]

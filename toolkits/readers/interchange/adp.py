@@ -32,6 +32,22 @@ from toolkits.readers.reading.seen import ANSWER_FIELDS, ANSWERS, Seen
 from toolkits.readers.reading.steps import objects_in, text_of
 from toolkits.readers.reading.stream import stream_objects
 
+_OF_TRAJECTORIES = {"schema_version", "id", "content", "details"}
+_OF_OBSERVATIONS = (
+    "class_",
+    "content",
+    "source",
+    "reward",
+    "annotations",
+    "image_observation",
+    "url",
+    "axtree",
+    "html",
+)
+_OF_ACTIONS = (
+    *("class_", "content", "function", "kwargs", "language", "description", "reasoning_content", "reward"),
+    "source",
+)
 _TASKS = ("task_description", "task", "goal", "instruction")
 
 
@@ -71,6 +87,9 @@ class _Reader:
             tries.add("adp", self.where, KEY)
             return
         self.task = next((text_of(details[name]) for name in _TASKS if text_of(details.get(name))), "")
+        read = {name for name in trajectory if name.startswith("available_")} | _OF_TRAJECTORIES
+        self.left_out.count_unread("trajectories", trajectory, read)
+        self.left_out.count_unread("the details of trajectories", details, (*_TASKS, "website"))
         for number, item in enumerate(items, start=1):
             where, kind = f"{self.where}: item {number}", text_of(item.get("class_"))
             self.rewards += [item["reward"]] if item.get("reward") is not None else []
@@ -80,7 +99,9 @@ class _Reader:
                 self._act(where, kind, item)
             else:
                 raise UserError(f"{where}: its class_ {kind!r:.40} is neither an observation nor an action")
-        self.left_out["lists of available tools"] += any(name.startswith("available_") for name in trajectory)
+        self.left_out["lists of available tools"] += any(
+            name.startswith("available_") and value for name, value in trajectory.items()
+        )
         if not self.steps:
             raise NoStepError(f"{self.where}: holds no step of an agent")
         web = next((step.url for step in self.steps if step.url), "") or text_of(details.get("website")) or "unknown"
@@ -90,6 +111,7 @@ class _Reader:
 
     def _observe(self, where: str, kind: str, item: Mapping[str, Any]) -> None:
         self.left_out["annotations of images"] += bool(item.get("annotations"))
+        self.left_out.count_unread("observations", item, _OF_OBSERVATIONS)
         if kind == "text_observation" and item.get("source") == "user" and not (self.task or self.steps):
             self.task = text_of(item.get("content"))
         elif kind == "text_observation":
@@ -100,6 +122,8 @@ class _Reader:
             shown = item.get("image_observation")
             image = self._image(where, shown) if isinstance(shown, dict) else None
             tree = text_of(item.get("axtree")) or text_of(item.get("html"))
+            self.left_out["html of pages, beside their axtree"] += bool(item.get("axtree") and item.get("html"))
+            self.left_out["annotations of images"] += bool(_object(shown).get("annotations"))
             self.seen.add("", image, text_of(item.get("url")), tree)
         else:
             raise UserError(f"{where}: its class_ {kind!r:.40} is not of schema 1")
@@ -113,6 +137,7 @@ class _Reader:
 
     def _act(self, where: str, kind: str, item: Mapping[str, Any]) -> None:
         said, arguments = text_of(item.get("content")), item.get("kwargs")
+        self.left_out.count_unread("actions", item, _OF_ACTIONS)
         if kind == "api_action":
             if not isinstance(item.get("function"), str) or not isinstance(arguments, dict):
                 raise UserError(f"{where}: a call without function and kwargs")

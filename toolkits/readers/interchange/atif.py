@@ -26,6 +26,14 @@ from toolkits.readers.reading.steps import objects_in, text_of
 from toolkits.readers.reading.stream import stream_objects
 
 _VERSION = "ATIF-v1."
+_OF_TRAJECTORIES = ("schema_version", "session_id", "trajectory_id", "agent", "steps", "subagent_trajectories")
+_OF_STEPS = (
+    *("step_id", "source", "message", "tool_calls", "observation", "reasoning_content", "is_copied_context"),
+    "extra",
+)
+_OF_CALLS = ("tool_call_id", "function_name", "arguments")
+_OF_RESULTS = ("source_call_id", "content", "extra")
+"""Fields that are read, or that name things within the file."""
 
 
 def import_atif(path: Path, image_dir: Path, out_dir: Path, tries: Tries) -> None:
@@ -82,16 +90,20 @@ def _write(
     where: str, trajectory: dict[str, Any], folders: list[Path], out_dir: Path, tries: Tries, left_out: LeftOut
 ) -> None:
     entries = objects_in(f"{where}: its steps", trajectory.get("steps"))
+    agent = _object(trajectory.get("agent"))
     extra = trajectory.get("extra")
     own = extra.get(KEY) if isinstance(extra, dict) else None
     if isinstance(own, dict):
         write_own(where, out_dir, own, _own_steps(where, entries, folders, left_out))
         tries.add("atif", where, KEY)
         return
+    left_out.count_unread("trajectories", trajectory, _OF_TRAJECTORIES)
+    left_out.count_unread("agents", agent, ("name", "version", "tool_definitions"))
     seen, steps, task, answer = Seen(), [], "", None
     for number, entry in enumerate(entries, start=1):
         reader = _Content(f"{where}: step {number}", folders, left_out)
         source = entry.get("source")
+        _count_unread(left_out, entry)
         if entry.get("is_copied_context") is True:
             left_out["steps copied from another context"] += 1
         elif source == "system":
@@ -105,18 +117,28 @@ def _write(
             if reply:
                 steps.append(seen.answered(reply))
             observation = entry.get("observation")
-            for result in objects_in(f"{reader.where}: its results", (observation or {}).get("results", [])):
+            for result in objects_in(f"{reader.where}: its results", _object(observation).get("results") or []):
                 _show(seen, result.get("content"), result.get("extra"), reader)
         else:
             raise UserError(f"{reader.where}: its source is {source!r:.40}, none of system, user, agent")
     left_out["trajectories of sub-agents"] += len(trajectory.get("subagent_trajectories") or [])
-    left_out["tool definitions"] += bool(_object(trajectory.get("agent")).get("tool_definitions"))
+    left_out["tool definitions"] += bool(agent.get("tool_definitions"))
     if not steps:
         raise NoStepError(f"{where}: holds no step of an agent")
-    name = text_of(_object(trajectory.get("agent")).get("name")) or "ATIF"
+    name = text_of(agent.get("name")) or "ATIF"
     web = next((step.url for step in steps if step.url), "") or "unknown"
     made, run = tries.add("atif", task or text_of(trajectory.get("session_id")) or Path(where).stem, web)
     write_folder(where, out_dir, ForeignTrajectory(made, run, name, steps, answer))
+
+
+def _count_unread(left_out: LeftOut, entry: Mapping[str, Any]) -> None:
+    """What a step says that a step of ours has no place for."""
+    left_out.count_unread("steps", entry, _OF_STEPS)
+    left_out.count_unread("the extra of steps", _object(entry.get("extra")), ("web",))
+    for call in entry.get("tool_calls") or []:
+        left_out.count_unread("calls", _object(call), _OF_CALLS)
+    for result in _object(entry.get("observation")).get("results") or []:
+        left_out.count_unread("results", _object(result), _OF_RESULTS)
 
 
 def _show(seen: Seen, content: Any, extra: Any, reader: _Content) -> None:
@@ -170,7 +192,7 @@ def _own_steps(where: str, entries: list[dict[str, Any]], folders: list[Path], l
                 _object(extra.get(KEY)).get("boxes"),
             )
         )
-        results = objects_in(f"{here}: its results", _object(entry.get("observation")).get("results", []))
+        results = objects_in(f"{here}: its results", _object(entry.get("observation")).get("results") or [])
         shown = (results[0].get("content"), results[0].get("extra")) if results else (None, None)
     return steps
 

@@ -26,6 +26,7 @@ from common.files import parse_json
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED
 from toolkits.readers.interchange.image_fields import SURE, find_images, listed, looks_like_images
+from toolkits.readers.interchange.own_fields import take_own
 from toolkits.readers.interchange.spellings import (
     AGENT,
     ANSWERS,
@@ -41,6 +42,7 @@ from toolkits.readers.interchange.spellings import (
 from toolkits.readers.interchange.tool_calls import tool_call, tool_response, tools_text
 from toolkits.readers.reading.left_out import LeftOut
 
+UNSHOWN = "images that no part shows"
 _RESULTS = ("tool", "tool_response", "observation", "function", "function_response")
 _CALLS = ("tool_call", "function_call")
 _OTHER_MEDIA = {"videos": "videos", "video": "videos", "audios": "sounds", "audio": "sounds"}
@@ -49,7 +51,15 @@ _PLACES = ("image_url", "image", "source", "url", "path")
 """Where a part may have its image."""
 _TO_BE_FILLED = ("<bbox>", "<ref-object>")
 """ms-swift's marks in a text, for which `objects` holds the words."""
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+"""Of DeepSeek's and vLLM's servers; of Ollama and gpt-oss."""
 _NOT_LEARNED = ("weight", "loss", "train", "trainable", "loss_mask", "loss_scale")
+
+_OF_TURNS = {
+    *("role", "content", "from", "value", "human", "assistant", "tool_calls", "function_call", "tool_call_id", "id"),
+    *(*_THOUGHTS, *_NOT_LEARNED, *SURE),
+}
+"""Fields of a turn that are read, or that name things within the record."""
 
 
 @dataclasses.dataclass
@@ -68,6 +78,8 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
         UserError: the record contradicts itself, or says of a reply that it is not to be learned.
     """
     left_out.num_read += 1
+    entry = {**entry}
+    own = take_own(where, entry)
     if lacks := next((what for name, what in _OTHER_MEDIA.items() if entry.get(name)), "") or _unfit(entry):
         left_out[f"samples with {lacks}"] += 1
         return None
@@ -94,8 +106,8 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
         left_out["samples without a reply"] += 1
         return None
     if field in SURE or not references or not reader.placed:
-        used.add(field)
-        left_out["images that no part shows"] += len(references) * reader.placed
+        used |= {field} if field else set()
+        left_out[UNSHOWN] += len(references) * reader.placed
     num_marks = sum(turn.count(IMAGE) for turn in turns[::2])
     if num_unshown and num_marks + num_unshown == len(shown):
         shown = shown[:num_marks]
@@ -110,7 +122,7 @@ def read_conversation(where: str, entry: Mapping[str, Any], left_out: LeftOut) -
     if not shown and (named := [name for name, value in extra.items() if looks_like_images(value)]):
         left_out.columns |= {*named}
     left_out.num_bare += not shown
-    return Told(turns, shown, extra)
+    return Told(turns, shown, extra | own)
 
 
 def _says_nothing(name: str, value: Any) -> bool:
@@ -160,7 +172,8 @@ class _Reader:
             text = _as_calls(text)
         elif role in _RESULTS:
             text = tool_response(text)
-        thought = message.get("reasoning_content") or message.get("reasoning")
+        self.left_out.count_unread("turns", message, _OF_TURNS)
+        thought = next((message[name] for name in _THOUGHTS if message.get(name)), None)
         if side == AGENT and isinstance(thought, str):
             text = f"<think>\n{thought}\n</think>\n\n{text}"
         calls = [*(message.get("tool_calls") or []), *filter(None, [message.get("function_call")])]
@@ -204,6 +217,9 @@ class _Reader:
             return f"\n{self._call({'name': part.get('name'), 'arguments': part.get('input')})}\n"
         if kind == "tool_result":
             return f"\n{tool_response(self._text(part.get('content')))}\n"
+        if kind == "redacted_thinking":
+            self.left_out["thoughts that are encrypted"] += 1
+            return ""
         if kind == "thinking":
             return f"<think>\n{part.get('thinking')!s}\n</think>\n\n"
         self.other_media = self.other_media or f"{kind!s:.20} parts"

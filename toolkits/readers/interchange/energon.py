@@ -14,7 +14,7 @@ is code, and not run.
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
@@ -50,24 +50,36 @@ def samples_of_dataset(
     """As `read_energon`, which tells what `left_out` counts."""
     meta = path / _META
     described = _read_yaml(meta / "dataset.yaml")
-    split = _read_yaml(meta / "split.yaml")
+    split_file = meta / "split.yaml"
+    if not split_file.is_file() and (meta / "split.json").is_file():
+        split_file = meta / "split.json"  # JSON is YAML
+    split = _read_yaml(split_file)
     parts = split.get("split_parts")
     if not isinstance(parts, dict) or not isinstance(parts.get("train"), list):
-        raise UserError(f"{meta / 'split.yaml'}: lists no split_parts for train")
-    excluded = [name for name in split.get("exclude") or [] if isinstance(name, str)]
+        raise UserError(f"{split_file}: lists no split_parts for train")
+    excluded = set(_expanded(meta, split.get("exclude") or []))
     left_out["excluded tars or samples"] += len(excluded)
     left_out["tars of other splits than train"] += sum(
         len(list(_expanded(meta, names))) for part, names in parts.items() if part != "train" and names
     )
-    tars = [_tar(path, name, excluded) for name in _expanded(meta, parts["train"]) if name not in excluded]
+    names = [name for name in _expanded(meta, parts["train"]) if name not in excluded]
+    tars = [_tar(path, name, excluded, prefix) for name, prefix in zip(names, _prefixes(names), strict=True)]
     yield from read_tars(tars, image_dir, left_out, _fields_of(meta, described), num_workers)
 
 
-def _tar(folder: Path, name: str, excluded: Sequence[str]) -> Tar:
-    """energon excludes single samples as `<tar>/<key>`."""
-    path = folder / name
-    keys = {one.rpartition("/")[2] for one in excluded if one.startswith(f"{path.name}/")}
-    return Tar(path, f"{path.stem}--", keys)
+def _tar(folder: Path, name: str, excluded: Collection[str], prefix: str) -> Tar:
+    """energon excludes single samples as `<tar>/<key>`, the tar as the split names it."""
+    keys = {one.removeprefix(f"{name}/") for one in excluded if one.startswith(f"{name}/")}
+    return Tar(folder / name, prefix, keys)
+
+
+def _prefixes(names: Sequence[str]) -> list[str]:
+    """Of the ids of a tar's samples; with its folders where several are called the same."""
+    paths = [PurePosixPath(name) for name in names]
+    stems = [path.stem for path in paths]
+    if len({*stems}) < len(stems):
+        stems = ["_".join([*path.parts[:-1], path.stem]) for path in paths]
+    return [f"{stem}--" for stem in stems]
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

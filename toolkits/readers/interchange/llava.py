@@ -13,6 +13,7 @@ from common.errors import UserError
 from data.conversation import IMAGE
 from data.shards.shard import RESERVED
 from toolkits.readers.interchange.image_fields import find_images
+from toolkits.readers.interchange.own_fields import take_own
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import check_picture
 from toolkits.readers.reading.references import leads_elsewhere
@@ -37,14 +38,15 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
     for number, (where, entry) in enumerate(stream_records(path), start=1):
         if not isinstance(entry, dict):
             raise UserError(f"{where}: not an object")
-        identifier = str(entry.get("id", f"{path.stem}--{number:07d}")).replace("/", "_")
+        said = entry.get("id")
+        identifier = str(f"{path.stem}--{number:07d}" if said is None else said).replace("/", "_")
+        own = take_own(where, entry)
         field, images = find_images(entry)
         if not all(isinstance(name, str) for name in images):
             raise UserError(f"{where}: its images are not names")
-        turns = marked_turns(where, entry, len(images))
-        rest = {
-            name: value for name, value in entry.items() if name not in (*_SAID, field) and value not in _SAYS_NOTHING
-        }
+        turns = marked_turns(where, entry, len(images), left_out)
+        left_out["messages beside conversations"] += {"messages", "conversations"} <= entry.keys()
+        rest = {name: value for name, value in entry.items() if name not in (*_SAID, field)}
         try:
             names = [find_image(where, image_dir, name) for name in images]
         except NoImageError as error:
@@ -55,14 +57,14 @@ def read_llava(path: Path, image_dir: Path, round_id: int) -> Iterator[dict[str,
         for name in names:
             check_picture(where, image_dir / name)
         left_out.num_kept += 1
-        yield record(identifier, names, turns, rest)
+        yield record(identifier, names, turns, rest | own)
     left_out.give_reason(left_out.num_kept)
     left_out.tell(path)
 
 
-def marked_turns(where: str, entry: dict[str, Any], num_images: int) -> list[str]:
+def marked_turns(where: str, entry: dict[str, Any], num_images: int, left_out: LeftOut) -> list[str]:
     """The texts of user and assistant in turn, with the marks of the images; `UserError` where they don't alternate."""
-    turns = _turns(where, entry)
+    turns = _turns(where, entry, left_out)
     if num_images and not any(IMAGE in text for text in turns):
         turns[0] = f"{IMAGE}\n" * num_images + turns[0]
     return turns
@@ -85,11 +87,13 @@ def _check_fields(where: str, entry: dict[str, Any], turns: list[dict[str, Any]]
                 )
 
 
-def _turns(where: str, entry: dict[str, Any]) -> list[str]:
+def _turns(where: str, entry: dict[str, Any], left_out: LeftOut) -> list[str]:
     turns = entry.get("conversations", entry.get("messages"))
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         raise UserError(f"{where}: has no list of conversations or messages")
     _check_fields(where, entry, turns)
+    for turn in turns:
+        left_out.count_unread("turns", turn, ("from", "value", "role", "content", *_OF_TURNS))
     senders = [_SENDERS.get(str(turn.get("from", turn.get("role")))) for turn in turns]
     texts = [turn.get("value", turn.get("content")) for turn in turns]
     if not all(isinstance(text, str) for text in texts):

@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import UserError
-from common.files import parse_json
 from toolkits.readers.interchange.conversation import read_conversation
 from toolkits.readers.interchange.conversations_file import sample
 from toolkits.readers.interchange.image_fields import FIELDS, SURE, find_images, is_held
+from toolkits.readers.interchange.own_fields import OWN
 from toolkits.readers.interchange.spellings import ANSWERS, captioned, is_told
 from toolkits.readers.reading.addresses import keep_addresses
 from toolkits.readers.reading.left_out import LeftOut
+from toolkits.readers.reading.pictures import begins_as_image
 from toolkits.readers.reading.row_files import is_hidden, rows_of
 from toolkits.readers.reading.splits import to_train_on
 
-OWN = "elcano"
-"""A column of ours: what else a sample has, as JSON."""
 _CAPTIONS = ("text", "caption")
 _FILES = ("*.parquet", "*.arrow", "metadata.jsonl", "metadata.csv")
 
@@ -78,15 +77,9 @@ def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any]
     """A row as a record of a conversation; its nulls say nothing. None: its text is blank."""
     entry: dict[str, Any] = {name: value for name, value in row.items() if value is not None or name in ANSWERS}
     info = entry.get("extra_info")
-    own = entry.pop(OWN, None)
-    if own is None and isinstance(info, dict) and info.get(OWN) is not None:
-        own = entry.pop("extra_info")[OWN]
-        entry = {name: value for name, value in entry.items() if name not in ("data_source", "ability")}
-    if own is not None:
-        try:
-            entry |= parse_json(own)
-        except (ValueError, TypeError):
-            raise UserError(f"{where}: its column {OWN} is no JSON object") from None
+    if OWN not in entry and isinstance(info, dict) and info.get(OWN) is not None:
+        entry |= {OWN: info[OWN], "id": info.get("id")}
+        entry = {name: value for name, value in entry.items() if name not in ("data_source", "ability", "extra_info")}
     _gather_images(entry, left_out)
     if isinstance(entry.get("texts"), list):
         pairs = [(text.get("user"), text.get("assistant")) for text in entry.pop("texts") if isinstance(text, dict)]
@@ -107,7 +100,7 @@ def _entry(where: str, row: dict[str, Any], left_out: LeftOut) -> dict[str, Any]
 
 def _gather_images(entry: dict[str, Any], left_out: LeftOut) -> None:
     """The columns of images as `images`, unless there are such; of others than are meant nothing can be kept."""
-    held = [name for name, value in entry.items() if name not in SURE and is_held(value)]
+    held = [name for name, value in entry.items() if name not in SURE and is_held(value) and _may_be(name, value)]
     if "images" not in entry and "image" not in entry:
         meant = [name for name in FIELDS if name in held][:1] or held
         if len(meant) > 1:
@@ -121,6 +114,11 @@ def _gather_images(entry: dict[str, Any], left_out: LeftOut) -> None:
     for name in held:
         left_out[f"images of the column {name}, beside others"] += 1
         del entry[name]
+
+
+def _may_be(name: str, value: Any) -> bool:
+    """Bytes may be anything where the column is not called as one of images."""
+    return name in FIELDS or all(not isinstance(one, bytes) or begins_as_image(one) for one in _listed(value))
 
 
 def _listed(value: Any) -> list[Any]:

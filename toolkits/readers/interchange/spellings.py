@@ -17,20 +17,20 @@ SIDES = {
 }
 ANSWERS = ("response", "output", "answer", "solution", "completion", "chosen")
 NOTHING = (None, "", [], {}, ())
-_TURNS = ("messages", "conversations", "conversation", "prompt")
-_QUESTIONS = ("query", "instruction", "problem", "question")
+TURNS = ("messages", "conversations", "conversation", "prompt")
+QUESTIONS = ("query", "instruction", "problem", "question")
 Message = Mapping[str, Any]
 
 
 def is_told(entry: Mapping[str, Any]) -> bool:
     """Whether a record has turns or an answer; else there may be a caption of its images."""
-    return any(_turns(entry.get(name)) is not None for name in _TURNS) or bool(_first(entry, ANSWERS))
+    return any(_turns(entry.get(name)) is not None for name in TURNS) or bool(_first(entry, ANSWERS))
 
 
 def captioned(entry: Mapping[str, Any], num_images: int, caption: str) -> dict[str, Any]:
     """A record that is not told, whose images show what `caption` says, or what its question asks."""
     caption = typed(caption)
-    if _first(entry, _QUESTIONS):
+    if _first(entry, QUESTIONS):
         return {**entry, "response": caption}
     asked = {"role": "user", "content": IMAGE * num_images}
     return {**entry, "messages": [asked, {"role": "assistant", "content": caption}]}
@@ -52,7 +52,7 @@ def messages_of(where: str, entry: Mapping[str, Any], used: set[str], left_out: 
     Raises:
         UserError: there are neither turns nor a question with an answer, or they are none.
     """
-    found = next(((name, turns) for name in _TURNS if (turns := _turns(entry.get(name))) is not None), None)
+    found = next(((name, turns) for name in TURNS if (turns := _turns(entry.get(name))) is not None), None)
     if found is None and isinstance(entry.get("input"), list | tuple):  # of OpenAI's responses
         found = ("input", list(entry["input"]))
     if found is None:
@@ -97,14 +97,14 @@ def _named(where: str, turns: list[Any]) -> list[Message]:
 
 def _asked(where: str, entry: Mapping[str, Any], used: set[str], left_out: LeftOut) -> list[Message]:
     """Of records that name question and answer."""
-    asked = [name for name in (_first(entry, _QUESTIONS), "input") if entry.get(name) and isinstance(entry[name], str)]
+    asked = [name for name in (_first(entry, QUESTIONS), "input") if entry.get(name) and isinstance(entry[name], str)]
     if not asked and isinstance(entry.get("prompt"), str):
         asked = ["prompt"]
     question = "\n".join(entry[name] for name in asked)
     used |= {*asked, "history"}
-    used |= {name for name in (*_QUESTIONS, *ANSWERS, "input", "prompt") if entry.get(name) in NOTHING}
+    used |= {name for name in (*QUESTIONS, *ANSWERS, "input", "prompt") if entry.get(name) in NOTHING}
     if not (asked or _first(entry, ANSWERS)) or not any(name in entry for name in (*ANSWERS, "reward_model")):
-        raise UserError(f"{where}: has neither turns ({', '.join(_TURNS)}) nor a question with an answer")
+        raise UserError(f"{where}: has neither turns ({', '.join(TURNS)}) nor a question with an answer")
     answer = _answer(where, entry, used, left_out)
     if len(answer) > 1 and not asked:  # preferences that hold the whole conversation
         return answer
@@ -146,10 +146,13 @@ def _first(entry: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 def opening(entry: Mapping[str, Any], used: set[str]) -> tuple[str, Any]:
     """(the system's prompt, the tools' definitions), where the record has fields for them."""
-    system = entry["system"] if isinstance(entry.get("system"), str) else ""
+    system = entry.get("system")
+    if isinstance(system, list) and all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in system):
+        system = "\n".join(one["text"] for one in system)  # as Anthropic's
+    system = system if isinstance(system, str) else ""
     name = _first(entry, ("tools", "functions"))
-    used |= {*(["system"] if system else []), name}
-    tools = entry.get(name)
+    used |= {*(["system"] if system else []), *([name] if name else [])}
+    tools = entry[name] if name else None
     if isinstance(tools, str):
         with contextlib.suppress(ValueError):
             tools = parse_json(tools)

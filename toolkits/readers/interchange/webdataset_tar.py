@@ -23,19 +23,22 @@ from typing import Any, BinaryIO, NamedTuple
 from common.errors import UserError
 from common.files import decode_text, parse_json
 from common.parallel import run_parallel
+from common.shown.terminal import in_short
 from data.conversation import IMAGE
 from data.names import check_name
 from data.shards.shard import image_type
 from data.shards.tar import Member, list_tars, scan
-from toolkits.readers.interchange.conversation import read_conversation
+from toolkits.readers.interchange.conversation import UNSHOWN, read_conversation
 from toolkits.readers.interchange.image_fields import SURE, find_images
+from toolkits.readers.interchange.own_fields import of_our_shards
 from toolkits.readers.interchange.spellings import are_messages, captioned, is_told
 from toolkits.readers.interchange.webdataset_keys import TEXTS, grouped, kind_of
 from toolkits.readers.reading import packed
+from toolkits.readers.reading.addresses import is_address
 from toolkits.readers.reading.braces import files_of
 from toolkits.readers.reading.left_out import LeftOut
 from toolkits.readers.reading.pictures import as_png, begins_as_other, check_picture
-from toolkits.readers.reading.references import names_told, place_image
+from toolkits.readers.reading.references import held, names_told, place_image
 from toolkits.readers.reading.splits import to_train_on
 from toolkits.readers.reading.steps import record
 
@@ -100,7 +103,7 @@ def read_tars(
     """The samples of all tars, in order. Each tar is read by one of `num_workers` processes (0: one per CPU) into a
     folder of its own within `image_dir`; images get their names here, so that these do not depend on who was first."""
     of_these = hashlib.sha256(repr([str(tar.path.absolute()) for tar in tars]).encode()).hexdigest()
-    staging = image_dir / f".{of_these[:16]}.reading"
+    staging, is_new = image_dir / f".{of_these[:16]}.reading", not image_dir.exists()
     shutil.rmtree(staging, ignore_errors=True)  # what a killed run left
 
     def work(number: int) -> tuple[Path, LeftOut]:
@@ -117,6 +120,9 @@ def read_tars(
         left_out.give_reason(left_out.num_kept)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+        if is_new:
+            with contextlib.suppress(OSError):  # something is in it
+                image_dir.rmdir()
 
 
 def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut]:
@@ -124,13 +130,16 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
     folder.mkdir(parents=True)
     left_out, numbers = LeftOut(), itertools.count()
 
-    def keep(where: str, member: Member) -> str:
-        where = f"{where}: {member.name}"
-        content = as_png(where, _content(file, member), member.name)
+    def keep(where: str, image: Member | bytes) -> str:
+        if isinstance(image, Member):
+            where = f"{where}: {image.name}"
+            content = as_png(where, _content(file, image), image.name)
+        else:
+            content = image
         check_picture(where, content)
         name = f"{next(numbers)}.{image_type(content)}"
-        with open(f"{folder}/{name}", "wb") as image:
-            image.write(content)
+        with open(f"{folder}/{name}", "wb") as kept:
+            kept.write(content)
         return name
 
     with (
@@ -143,9 +152,9 @@ def _stage(tar: Tar, folder: Path, fields: Fields | None) -> tuple[Path, LeftOut
         for key, parts in groups.items():
             found = _sample(tar, key, parts, file, left_out, fields or _fields) if key not in tar.excluded else None
             if found is not None:
-                read, members = found
+                read, shown = found
                 where = f"{tar.path}: sample {key!r}"
-                images = [keep(where, member) for member in members]
+                images = [keep(where, image) for image in shown]
                 lines.write(json.dumps([read, images]) + "\n")
     return folder, left_out
 
@@ -213,7 +222,7 @@ def _is_image(file: BinaryIO, member: Member) -> bool:
 
 def _sample(
     tar: Tar, key: str, parts: dict[str, Member], file: BinaryIO, left_out: LeftOut, fields: Fields
-) -> tuple[dict[str, Any], list[Member]] | None:
+) -> tuple[dict[str, Any], list[Member | bytes]] | None:
     """(the record, whose `images` are what they were called, or ""; its images)."""
     where = f"{tar.path}: sample {key!r}"
     try:
@@ -227,21 +236,42 @@ def _sample(
         left_out["samples whose text is blank"] += 1
         return None
     told = read_conversation(where, entry, left_out)
-    if told is None:
+    shown = told and _shown(where, told.images, parts, left_out)
+    if told is None or shown is None:
         return None
     opening, rest = told.turns[0].rpartition(IMAGE)[::2]
     is_marked = bool(opening.replace(IMAGE, "").strip()) or IMAGE in "".join([rest, *told.turns[1:]])
-    if fields is _fields and not is_marked and len(told.images) > 1:
-        for ending in (
-            one for one, member in parts.items() if member in told.images and not _PLAIN_IMAGE.fullmatch(one)
-        ):
+    if fields is _fields and not is_marked and len(shown) > 1:
+        for ending in (one for one, member in parts.items() if member in shown and not _PLAIN_IMAGE.fullmatch(one)):
             left_out.taken[f"members that end in {ending}, as further inputs"] += 1
-    identifier = str(entry.get("id", tar.prefix + key)).replace("/", "_")
+    identifier = str(tar.prefix + key if entry.get("id") is None else entry["id"]).replace("/", "_")
     check_name(f"{where}: its id", identifier)
     if {identifier, identifier.removeprefix(tar.prefix)} & {*tar.excluded}:
         return None
     names = names_told(told.extra, len(told.images))
-    return record(identifier, names, told.turns, told.extra), told.images
+    return record(identifier, names, told.turns, told.extra), shown
+
+
+def _shown(
+    where: str, references: Sequence[Any], parts: Mapping[str, Member], left_out: LeftOut
+) -> list[Member | bytes] | None:
+    """The images that a json refers to: members, or what it holds itself; None where one is neither."""
+    shown: list[Member | bytes] = []
+    for reference in references:
+        found = reference if isinstance(reference, Member) else held(where, reference)
+        if found is None and is_address(reference):
+            left_out["samples with images at an address"] += 1
+            return None
+        name = PurePosixPath(str(reference).replace("\\", "/")).name
+        if found is None:
+            found = next((one for one in images_of(parts) if PurePosixPath(one.name).name == name), None)
+            left_out[UNSHOWN] -= found is not None  # of a part that names it
+        if found is None:
+            error = UserError(f"{where}: its image {in_short(str(reference))} is no member of it")
+            left_out.leave_out("samples of which an image is not there", error)
+            return None
+        shown.append(found)
+    return shown
 
 
 def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, Any] | None:
@@ -254,6 +284,7 @@ def _fields(where: str, parts: dict[str, Member], file: BinaryIO) -> dict[str, A
             if differ := [name for name in fields.keys() & entry.keys() if fields[name] != entry[name]]:
                 raise UserError(f"{where}: its json members say different {', '.join(sorted(differ))}; leave one")
             entry |= fields
+    entry = of_our_shards(entry, len(images))
     images = _as_named(images, entry)
     if images:  # by other names than they will have
         entry = {name: value for name, value in entry.items() if name not in SURE}

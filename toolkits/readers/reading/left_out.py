@@ -2,11 +2,14 @@
 
 import collections
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from common.errors import UserError
 from common.shown.terminal import printable
+
+_MOST_KINDS = 100
+"""A file of others may call its fields anything."""
 
 
 class LeftOut(collections.Counter[str]):
@@ -48,6 +51,13 @@ class LeftOut(collections.Counter[str]):
         self[kind] += 1
         self.missing = self.missing or (str(error) if is_missing else "")
         self.reason = self.reason or error
+
+    def count_unread(self, of: str, fields: Mapping[str, Any], read: Collection[str]) -> None:
+        """Fields that say something and that nothing here reads."""
+        for name, value in fields.items():
+            if name not in read and value not in (None, "", [], {}):
+                kind = f"{name:.40} of {of}"
+                self[kind if kind in self or len(self) < _MOST_KINDS else f"other fields of {of}"] += 1
 
     def give_reason(self, num_read: int) -> None:
         """`reason`, where nothing else was read: then it is what the user has to know."""

@@ -3,6 +3,7 @@
 GIF, BMP and TIFF become PNG, which loses nothing. Of several pictures in one the first counts, as in data/images.py.
 """
 
+import contextlib
 import functools
 import io
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,13 @@ def begins_as_other(head: bytes, named: str) -> str:
     """The kind of a picture that `as_png` makes PNG, or "". Whose name says another kind is broken."""
     kind, own = next((found for begin, found in _OTHERS.items() if head.startswith(begin)), ("", ""))
     return kind if kind and PurePosixPath(named.lower()).suffix.replace(".tiff", ".tif") in ("", own) else ""
+
+
+def begins_as_image(content: bytes) -> bool:
+    """Whether bytes may be a picture at all: those of a table may be anything."""
+    with contextlib.suppress(UserError):
+        return bool(image_type(content))
+    return bool(begins_as_other(content, ""))
 
 
 def as_png(where: str, content: bytes, named: str) -> bytes:

@@ -1,7 +1,6 @@
 """Images as others refer to them: bytes in the record, a data URL, a path, or an address, which is never opened."""
 
 import base64
-import binascii
 import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,8 @@ from common.shown.terminal import in_short
 from data.names import check_name
 from data.shards.shard import image_type
 from toolkits.readers.reading.addresses import fetched, is_address
-from toolkits.readers.reading.pictures import as_png, begins_as_other, check_picture, named_as_png
+from toolkits.readers.reading.encoded import begins_as_base64, is_data_url
+from toolkits.readers.reading.pictures import as_png, begins_as_image, begins_as_other, check_picture, named_as_png
 from toolkits.readers.reading.steps import find_image, text_of
 
 _written: TextIO | None = None
@@ -33,14 +33,11 @@ def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | 
     Raises:
         UserError: there is no such image, or what is there is none.
     """
-    named = ""
-    if isinstance(reference, dict):
-        named = text_of(reference.get("path"))
-        reference = reference.get("bytes") or reference.get("path")
-    if isinstance(reference, str) and reference.startswith("data:"):
-        reference = _decoded(where, reference)
-    if isinstance(reference, bytes):
-        return as_png(where, reference, named)
+    if (content := held(where, reference)) is not None:
+        return content
+    reference = reference.get("path") if isinstance(reference, dict) else reference
+    if not reference:
+        raise UserError(f"{where}: one of its images is empty: it has neither bytes nor a path")
     if is_address(reference) and (here := fetched(reference, folders)):
         return here
     if not isinstance(reference, str) or is_address(reference):
@@ -50,6 +47,23 @@ def image_behind(where: str, reference: Any, folders: Sequence[Path]) -> Path | 
     with open(path, "rb") as file:
         is_other = begins_as_other(file.read(4), path.name)
     return as_png(where, path.read_bytes(), path.name) if is_other else path
+
+
+def held(where: str, reference: Any) -> bytes | None:
+    """The image that stands in the record itself: bytes, a data URL, or base64 alone; None where it stands elsewhere.
+
+    Raises:
+        UserError: a data URL is none.
+    """
+    named = text_of(reference.get("path")) if isinstance(reference, dict) else ""
+    content = (reference.get("bytes") or reference.get("path")) if isinstance(reference, dict) else reference
+    if isinstance(content, str) and is_data_url(content):
+        content = _decoded(where, content)
+    elif isinstance(content, str) and begins_as_base64(content):
+        with contextlib.suppress(ValueError):
+            decoded = _of_base64(content)
+            content = decoded if begins_as_image(decoded) else content
+    return as_png(where, content, named) if isinstance(content, bytes) and content else None
 
 
 def _file(where: str, name: str, folders: Sequence[Path]) -> Path:
@@ -151,8 +165,14 @@ def nothing_of_what_is_refused() -> Iterator[None]:
 def _decoded(where: str, url: str) -> bytes:
     head, _, encoded = url.partition(",")
     try:
-        if not head.endswith(";base64"):
+        if not head.rstrip().lower().endswith(";base64"):
             raise ValueError
-        return base64.b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError):
+        return _of_base64(unquote(encoded))
+    except ValueError:
         raise UserError(f"{where}: its image's data URL is no base64") from None
+
+
+def _of_base64(encoded: str) -> bytes:
+    """Also in lines, or without what fills the last group."""
+    plain = "".join(encoded.split()).rstrip("=")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)

@@ -12,6 +12,8 @@ from toolkits.readers.reading import packed
 from toolkits.readers.reading.stream import open_text, stream_objects
 
 _ROWS_AT_ONCE = 16
+_LONGEST_FIELD = 2**28
+_ARROW_FILE = b"ARROW1"
 _JSON = (".jsonl", ".ndjson", ".json")
 
 
@@ -67,6 +69,7 @@ def _numbered(path: Path, rows: Iterator[dict[str, Any]]) -> Iterator[tuple[str,
 
 
 def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
+    csv.field_size_limit(_LONGEST_FIELD)  # of its own it refuses a page's text of 131,072 letters
     try:
         with open_text(path, newline="") as file:
             yield from csv.DictReader(file, restkey="more")
@@ -81,8 +84,11 @@ def _arrow_rows(path: Path) -> Iterator[dict[str, Any]]:
     from pyarrow import ipc
 
     try:
-        with pyarrow.OSFile(str(path)) as source, ipc.open_stream(source) as reader:
-            for batch in reader:
+        with pyarrow.OSFile(str(path)) as source:
+            is_file = source.read(len(_ARROW_FILE)) == _ARROW_FILE  # as polars and Feather write it
+            source.seek(0)
+            reader = ipc.open_file(source) if is_file else ipc.open_stream(source)
+            for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
                 batch.validate(full=True)
                 for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
                     yield from batch.slice(start, _ROWS_AT_ONCE).to_pylist()
