@@ -217,19 +217,19 @@ def measure(work: Path, config: Config) -> tuple[list[dict[str, Measured]], dict
         turn = {UNTAR: run(tars, *place.untar(tars)), IMPORT: run(tars, *place.take_in(tars))}
         turns.append({**turn, TAR: run(place.images, *place.tar()), PACK: run(place.images, *place.pack())})
     again = Place(work / "killed")
-    killed(lambda: _count(again.images) > config.num_steps / 2, *again.take_in(tars))
+    killed(lambda: _count(again.images, ".png") > config.num_steps / 2, *again.take_in(tars))
     turns[-1][IMPORT_AGAIN] = run(tars, *again.take_in(tars))
     done = again.shards.with_name(f".{again.shards.name}.tmp") / ".done"
-    killed(lambda: _count(done) > config.num_steps / _PER_SHARD / 2, *again.pack())
+    killed(lambda: _count(done, ".tar.json") > config.num_steps / _PER_SHARD / 2, *again.pack())
     turns[-1][PACK_AGAIN] = run(again.images, *again.pack())
     same = [one == other for one, other in zip(place.digests(), again.digests(), strict=True)]
     return turns, {"mb": num_bytes / 1e6, "same_samples": same[0], "same_shards": same[1]}
 
 
-def _count(folder: Path) -> int:
-    """How many files there are by now."""
+def _count(folder: Path, ending: str) -> int:
+    """How many files there are by now whose names end so."""
     with contextlib.suppress(FileNotFoundError):
-        return sum(1 for _ in os.scandir(folder))
+        return sum(entry.name.endswith(ending) for entry in os.scandir(folder))
     return 0
 
 

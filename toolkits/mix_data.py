@@ -176,7 +176,7 @@ def _print(made: dict[str, Any]) -> None:
     )
     for one in made["sources"]:
         reasons = ", ".join(f"{kind} ({count})" for kind, count in sorted(one["left_out"].items()))
-        written = [str(one["written"].get(split, 0)) for split in (TRAIN, VALIDATION)] if "written" in one else ["", ""]
+        written = [str(one["written"].get(split, 0)) for split in (TRAIN, VALIDATION)]
         table.add(one["path"], str(one["read"]), str(one["kept"]), *written, reasons)
     print_table(table)
 

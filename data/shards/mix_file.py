@@ -32,7 +32,7 @@ from common.files import read_json
 from common.options.limits import Checked, Limit, above, at_least
 
 SUFFIX = ".toml"
-_FORMAT = 1
+_FORMAT = 2
 _IMAGES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 _SHARE = Limit("at least 0 and below 1", lambda share: 0 <= share < 1)
 

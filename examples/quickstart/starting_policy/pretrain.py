@@ -38,7 +38,7 @@ VOCAB_SIZE = 2048
 REPORT_MINUTES = 3
 PICTURES_PER_STEP = 4  # to be named
 SAMPLES_AT_ONCE = 96  # drawn, sorted by length and cut into batches
-_HAS_BF16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()  # a CPU without it takes some thirty times as long as in fp32
+_HAS_BF16 = torch.ops.mkldnn._is_mkldnn_bf16_supported()  # else fp32 is faster
 Sample = tuple[Tensor, Tensor, Image.Image]  # token ids, labels, screenshot
 
 
