@@ -2,8 +2,8 @@
 
     elcano run examples/apps/warm_start.py --output_dir runs/apps/warm_start
 
-Needs Fossil and Trac: python -m environments.apps install fossil trac. TEMPLATES names other kinds of tasks,
-NUM_DEMONSTRATIONS how many of each are imitated, TRAIN_EPOCHS how often. POLICY names the Hugging Face folder of
+Needs Fossil and Trac: python -m environments.apps install fossil trac. TEMPLATES names other kinds of tasks, and UNSEEN
+those that only tests ask for; NUM_DEMONSTRATIONS is how many of each are imitated, TRAIN_EPOCHS how often. POLICY names the Hugging Face folder of
 another policy to begin with. QUOTED=true puts the names in tasks into double quotes. What came of it:
 docs/results/apps.md.
 """
@@ -56,7 +56,7 @@ def recipe() -> Recipe:
 
 def tasks(file: str, count: int) -> Path:
     """At most so many tasks of each chosen template, as in this file of `make_tasks`; the templates take turns."""
-    chosen = (UNSEEN if file == "test" else os.environ.get("TEMPLATES") or SHORT).split()
+    chosen = (os.environ.get("UNSEEN") or UNSEEN if file == "test" else os.environ.get("TEMPLATES") or SHORT).split()
     quoted = switch("QUOTED")
     kind = zlib.crc32(f"{quoted} {' '.join(chosen)}".encode())
     path = ROOT / "runs" / "tasks" / f"apps-{file}-{count}-{kind:08x}.jsonl"

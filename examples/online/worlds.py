@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ _HELD_OUT = ("test", "test-2", "validation", *(f"voyage/{n}" for n in range(1, 7
 _HELD_OUT_SEED = 1
 """Of websites whose contents nobody learned of."""
 _APPS = ROOT / "examples" / "apps" / "warm_start.py"
+_APP_TASKS = 120
+"""At most, of each template. What is explored and what is held out are told apart among as many of both."""
 _PHONE = ROOT / "examples" / "digirl" / "phone_warm_start.py"
 
 
@@ -84,6 +87,13 @@ def _read_miniwob_tasks(seeds: range) -> list[Task]:
     return make_tasks.read(["choose-list", "click-button-sequence", "click-tab"], seeds)
 
 
+def _read_app_tests() -> list[Task]:
+    """Of known templates, and of UNSEEN ones unless that is empty."""
+    files = ("test_known",) if os.environ.get("UNSEEN") == "" else ("test_known", "test")
+    paths = [load_value(_APPS, "tasks", Path, file=file, count=_APP_TASKS) for file in files]
+    return [task for path in paths for task in read_tasks(path)]
+
+
 WORLDS = {
     "sites": World(
         warm_start=ROOT / "runs" / "online" / "warm_start" / "IL" / "policy",
@@ -102,13 +112,9 @@ WORLDS = {
     "apps": World(
         warm_start=ROOT / "runs" / "apps" / "warm_start" / "IL" / "policy",
         browsing={"env": "apps", "tree_visibility": "complete", "max_iter": 8},
-        exploring={"curriculum_floor": 0.2},
-        explored=lambda: read_tasks(load_value(_APPS, "tasks", Path, file="train", count=60)),
-        held_out=lambda *_: [
-            task
-            for file in ("test_known", "test")
-            for task in read_tasks(load_value(_APPS, "tasks", Path, file=file, count=60))
-        ],
+        exploring={"curriculum_floor": 0.2, "max_iter": 5},
+        explored=lambda: read_tasks(load_value(_APPS, "tasks", Path, file="train", count=_APP_TASKS)),
+        held_out=lambda *_: _read_app_tests(),
     ),
     "touch": World(
         warm_start=ROOT / "runs" / "phone" / "warm_start" / "IL" / "policy",

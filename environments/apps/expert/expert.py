@@ -29,7 +29,8 @@ def reply(messages: Sequence[dict[str, Any]]) -> str:
     move = app.module("solvers").SOLVERS[asked.template](**asked.slots)(now)
     if move is None:
         raise NotUnderstoodError(f"nothing on the page {now.title!r} leads on towards: {ques}")
-    return f"Thought: I am on '{now.title}'.{needed} {move.reason}\n\nAction: {move.action}"
+    page = now.title.partition(" – ")[0]  # what follows is the application's name, on every page
+    return f"Thought: I am on '{page}'.{needed} {move.reason}\n\nAction: {move.action}"
 
 
 def _application(messages: Sequence[dict[str, Any]]) -> Application | None:

@@ -126,6 +126,13 @@ def open_ship(state: State, rng: random.Random) -> Instance:
     return Instance({"ship": ship}, shows(f"/wiki/{page}"))
 
 
+def open_page(state: State, rng: random.Random) -> Instance:
+    """One of the handbook that Trac itself brings."""
+    names = [page["name"] for page in state.of("page") if page["author"] == "trac" and page["name"] != "WikiStart"]
+    name = rng.choice(sorted(names))
+    return Instance({"page": name}, shows(f"/wiki/{name}"))
+
+
 def _new_ticket(state: State, **fields: str) -> Record:
     """As Trac makes it of a form in which only these fields were filled in."""
     owners = {component["name"]: component["owner"] for component in state.of("component")}

@@ -37,6 +37,15 @@ def find_ticket(subject: str) -> Rule:
     return first(on("Search Results", link, scroll), on("Search –", write("Search", subject)), _menu(SEARCH))
 
 
+def find_page(name: str) -> Rule:
+    """To this page of the wiki by the search."""
+    return first(
+        on("Search Results", click(rf"{name}: .+"), scroll),
+        on("Search –", write("Search", name)),
+        _menu(SEARCH),
+    )
+
+
 def find_number(number: str) -> Rule:
     """The same by its number."""
     return first(
@@ -193,6 +202,7 @@ SOLVERS: dict[str, Callable[..., Rule]] = {
     "office-hours": lambda person: page("OfficeHours", tell(rf"^{person}: (\w+) from")),
     "open-ticket": lambda subject: first(on_ticket(subject, answer("done")), find_ticket(subject)),
     "open-ship": lambda ship: _ship_page(ship, answer("done")),
+    "open-page": lambda page: first(on(rf"{page} –", answer("done")), find_page(page)),
     "file-ticket": _file_ticket,
     "add-milestone": _add_milestone,
     "set-priority": lambda subject, priority: _edit(subject, write("Priority:", priority)),

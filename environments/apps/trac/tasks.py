@@ -73,6 +73,13 @@ TEMPLATES: dict[str, Template] = {
         "[Show] me the wiki page about the ship {ship}.",
         "Open what the wiki knows of the {ship} and [leave it] on the screen.",
     ),
+    "open-page": ask(
+        "open",
+        instances.open_page,
+        "[Show] me the page {page} of the handbook.",
+        "Find {page} in the wiki and [leave it open] on the screen.",
+        split="test",
+    ),
     "file-ticket": ask(
         "create",
         instances.file_ticket,
