@@ -3,9 +3,9 @@
     elcano run examples/apps/warm_start.py --output_dir runs/apps/warm_start
 
 Needs Fossil and Trac: python -m environments.apps install fossil trac. TEMPLATES names other kinds of tasks, and UNSEEN
-those that only tests ask for; NUM_DEMONSTRATIONS is how many of each are imitated, TRAIN_EPOCHS how often. POLICY names the Hugging Face folder of
-another policy to begin with. QUOTED=true puts the names in tasks into double quotes. What came of it:
-docs/results/apps.md.
+those that only tests ask for; NUM_DEMONSTRATIONS is how many of each are imitated, TRAIN_EPOCHS how often. POLICY names
+the Hugging Face folder of another policy to begin with. QUOTED=true puts the names in tasks into double quotes. What
+came of it: docs/results/apps.md.
 """
 
 import dataclasses

@@ -31,6 +31,9 @@ def _trac() -> list[dict[str, Any]]:
             records.append({"kind": "comment", "ticket": number, "author": ticket["owner"], "text": "Done."})
     for name, text in made.pages.items():
         records.append({"kind": "page", "name": name, "version": 1, "author": "bo", "text": text, "readonly": 0})
+    for name in ("TracLinks", "TracReports", "WikiFormatting", "WikiStart"):  # of the handbook that Trac brings
+        handbook = {"author": "trac", "text": f"= {name}", "readonly": 1}
+        records.append({"kind": "page", "name": name, "version": 1, **handbook})
     records += [{"kind": "component", "name": n, "owner": o, "description": ""} for n, o in made.components.items()]
     return records
 
