@@ -120,7 +120,7 @@ def _release_author(release: str) -> Rule:
 
 def _check_in_author(comment: str) -> Rule:
     found = when(lambda now: now.said("I should click 'Check-in ["), author(comment), scroll)
-    return first(page("Timeline", found), find(comment, "Check-in .+"))
+    return first(page("Timeline", author(comment), found), find(comment, "Check-in .+"))
 
 
 def _rows(now: Situation) -> list[tuple[Element, list[str]]]:

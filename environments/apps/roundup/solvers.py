@@ -1,5 +1,6 @@
 """How somebody who knows Roundup does what is asked there, page by page. Its menus have no names, but labels before."""
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -109,15 +110,17 @@ def _rename(find: Find, title: str, new: str) -> Rule:
     return first(written, on_bug(title, write("Title", new)), find(title))
 
 
-def _rows(now: Situation) -> list[tuple[str, Element | None, set[str]]]:
-    """(number, link, what stands in the other cells) of each bug in the list."""
-    rows: list[tuple[str, Element | None, set[str]]] = []
+def _rows(now: Situation) -> list[tuple[str, Element | None, list[str]]]:
+    """(number, link, what stands in the other cells) of each bug in the list. A row begins before its number."""
+    rows: list[tuple[str, Element | None, list[str]]] = []
     cells = [element for element in now.page.elements if element.role in ("cell", "link")]
-    for place, element in enumerate(cells):
-        if element.role == "cell" and re.fullmatch(r"\d+", element.name) and place:
-            rows.append((element.name, None, {cells[place - 1].name}))
+    for before, element in itertools.pairwise(cells):
+        if element.role == "cell" and re.fullmatch(r"\d+", element.name):
+            if rows and before.role == "cell":
+                rows[-1][2].pop()
+            rows.append((element.name, None, [before.name]))
         elif rows and element.role == "cell":
-            rows[-1][2].add(element.name)
+            rows[-1][2].append(element.name)
         elif rows and rows[-1][1] is None:
             rows[-1] = (rows[-1][0], element, rows[-1][2])
     return rows
@@ -126,7 +129,7 @@ def _rows(now: Situation) -> list[tuple[str, Element | None, set[str]]]:
 def _the_one(wanted: set[str], rule: Callable[[str, Element], Rule]) -> Rule:
     def apply(now: Situation) -> Move | None:
         for number, link, cells in _rows(now):
-            if wanted <= cells and link is not None and now.said(LISTED):
+            if wanted <= set(cells) and link is not None and now.said(LISTED):
                 return rule(number, link)(now)
         return None
 

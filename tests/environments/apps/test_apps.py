@@ -235,6 +235,29 @@ def ask_expert(ques: str, tree: str, *past: str) -> str:
     return reply(build_chat("", ques, "http://trac.localhost:7070/", steps, last_n=1))
 
 
+BUGS = """[1] RootWebArea 'List of bugs - Observatory'
+\t[2] cell 'major'
+\t[3] cell '1'
+\t[4] cell 'Guide camera stops'
+\t\t[5] link 'Guide camera stops'
+\t[6] cell 'specification'
+\t[7] cell 'pending'
+\t[8] cell 'minor'
+\t[9] cell '2'
+\t[10] cell 'Filter wheel'
+\t\t[11] link 'Filter wheel'
+\t[12] cell 'specification'
+\t[13] cell 'pending'"""
+
+
+def test_a_row_of_bugs_begins_before_its_number() -> None:
+    ques = "There is one bug of severity minor in specification that is pending. Let boris have it."
+    ques += " If this cannot be done, answer N/A."
+    past = "Thought: I should click 'Bugs'.\n\nAction: Click [9]"
+    steps = [StepText("[1] RootWebArea 'x'", reply=past), StepText(BUGS)]
+    assert reply(build_chat("", ques, "http://roundup.localhost:7070/", steps, last_n=1)).endswith("Action: Click [11]")
+
+
 OWNER = "Who is responsible for the ticket Map view in fog? If this cannot be done, answer N/A."
 MOVE = "Change the priority of the ticket Map view in fog to minor. If this cannot be done, answer N/A."
 TICKET = "[1] RootWebArea '#7 (Map view in fog) – Ferry Services'\n\t[2] link 'Modify'\n"
