@@ -121,7 +121,8 @@ def app(request: pytest.FixtureRequest) -> Application:
 def test_a_second_build_holds_the_same_and_what_the_made_state_says(app: Application, tmp_path: Path) -> None:
     app.build_state(tmp_path / "state")
     assert digest(app.records(tmp_path / "state")) == app.digest
-    assert [record for record in MADE_STATES[app.name] if record not in app.seed_records] == []
+    made = [record for record in MADE_STATES[app.name] if record.get("author") != "trac"]  # whose texts are Trac's own
+    assert [record for record in made if record not in app.seed_records] == []
 
 
 def test_the_ledger_is_read_as_beancount_reads_it(tmp_path: Path) -> None:
