@@ -112,7 +112,7 @@ WORLDS = {
     "apps": World(
         warm_start=ROOT / "runs" / "apps" / "warm_start" / "IL" / "policy",
         browsing={"env": "apps", "tree_visibility": "complete", "max_iter": 8},
-        exploring={"curriculum_floor": 0.2, "max_iter": 5},
+        exploring={"curriculum_floor": 0.2, "max_iter": 5},  # SHORT templates take four at most
         explored=lambda: read_tasks(load_value(_APPS, "tasks", Path, file="train", count=_APP_TASKS)),
         held_out=lambda *_: _read_app_tests(),
     ),

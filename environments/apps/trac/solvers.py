@@ -31,28 +31,24 @@ CREATED = "I should click 'Create ticket'."
 WIKI, SEARCH, ROADMAP, NEW_TICKET = "WIKI", "SEARCH", "ROADMAP", "NEW TICKET"
 
 
+def _search(words: str, *found: Rule) -> Rule:
+    """On the way to what a search for these words finds."""
+    return first(on("Search Results", *found, scroll), on("Search –", write("Search", words)), _menu(SEARCH))
+
+
 def find_ticket(subject: str) -> Rule:
     """On the way to the ticket with this summary."""
-    link = click(rf"#\d+: \w+: {re.escape(subject)} \(.+\)")
-    return first(on("Search Results", link, scroll), on("Search –", write("Search", subject)), _menu(SEARCH))
+    return _search(subject, click(rf"#\d+: \w+: {re.escape(subject)} \(.+\)"))
 
 
 def find_page(name: str) -> Rule:
-    """To this page of the wiki by the search."""
-    return first(
-        on("Search Results", click(rf"{name}: .+"), scroll),
-        on("Search –", write("Search", name)),
-        _menu(SEARCH),
-    )
+    """The same to this page of the wiki."""
+    return _search(name, click(rf"{name}: .+"))
 
 
 def find_number(number: str) -> Rule:
-    """The same by its number."""
-    return first(
-        on("Search Results", click(rf"Quickjump to #{number}"), none_found, scroll),
-        on("Search –", write("Search", f"#{number}")),
-        _menu(SEARCH),
-    )
+    """The same to the ticket of this number."""
+    return _search(f"#{number}", click(rf"Quickjump to #{number}"), none_found)
 
 
 def _menu(entry: str) -> Rule:
