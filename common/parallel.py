@@ -36,7 +36,7 @@ def run_parallel(
         except BrokenProcessPool:
             raise UserError(f"{label}: a worker was killed (out of memory?); give fewer --num_workers") from None
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # waits: as Python ends, it writes to the pipe that a pool still closes
 
 
 def _start_worker(work: Callable[[int], Any]) -> None:

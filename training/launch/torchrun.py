@@ -59,6 +59,7 @@ def start(module: str, num_processes: int, hosts: Hosts, flags: Sequence[str] = 
         return _report(error)
     except SignalException as stopped:
         print(f"stopped by {stopped.sigval.name}; what was saved is kept", file=sys.stderr)
+        sys.unraisablehook = lambda unraisable: None  # torchrun leaves its heartbeat thread, which cannot join itself
         return 128 + stopped.sigval
     return 0
 
