@@ -1,4 +1,6 @@
-"""A whole run, small, killed with SIGKILL in stage after stage: it arrives, nothing lost, doubled or running on."""
+"""A small run, killed with SIGKILL: it arrives, nothing lost, doubled or running on.
+
+Of one round, killed in its training; the slow one of two rounds, killed in stage after stage."""
 
 import contextlib
 import json
@@ -17,12 +19,8 @@ from data.trajectory import is_complete, list_trajectories
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MARK = "ELCANO_TEST_RUN"
-KILLED_IN = [
-    ("IL/train",),
-    pytest.param(
-        ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf"), marks=pytest.mark.slow
-    ),
-]
+STAGES = ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf")
+KILLED_IN = [(1, ("IL/train",)), pytest.param(2, STAGES, marks=pytest.mark.slow)]
 
 RECIPE = """
 from pathlib import Path
@@ -43,7 +41,7 @@ def recipe():
         rounds=[
             Round("IL", HERE / "IL.jsonl", agent="teacher"),
             Round("optim-1", HERE / "optim-1.jsonl", agent="policy"),
-        ],
+        ][:{num_rounds}],
         overlap=True,
         teacher=ExplorationConfig(**BROWSING),
         exploration=ExplorationConfig(**BROWSING, max_rerun_times=2, temperature=1.2),
@@ -59,13 +57,14 @@ def recipe():
 
 
 @pytest.fixture
-def recipe(tmp_path) -> Path:
+def recipe(tmp_path: Path, num_rounds: int) -> Path:
     """A recipe with three of the shipped tasks, all solved by the teacher within three steps."""
     for split in ("IL", "optim-1", "test"):
         tasks = [task for task in read_tasks(ROOT / "data" / "tasks" / f"{split}.jsonl") if "price" in task.id][:3]
         write_tasks(tmp_path / f"{split}.jsonl", tasks)
     path = tmp_path / "recipe.py"
-    path.write_text(RECIPE.format(weights=str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights")))
+    weights = str(ROOT / "examples" / "quickstart" / "starting_policy" / "weights")
+    path.write_text(RECIPE.format(weights=weights, num_rounds=num_rounds))
     return path
 
 
@@ -103,8 +102,10 @@ def _left_running(mark: str) -> list[str]:
 
 
 @pytest.mark.timeout(2700)
-@pytest.mark.parametrize("killed_in", KILLED_IN, ids=len)
-def test_a_run_killed_in_stage_after_stage_arrives(recipe, tmp_path, killed_in):
+@pytest.mark.parametrize(("num_rounds", "killed_in"), KILLED_IN)
+def test_a_run_killed_in_stage_after_stage_arrives(
+    recipe: Path, tmp_path: Path, num_rounds: int, killed_in: tuple[str, ...]
+) -> None:
     run_dir, log = tmp_path / "run", tmp_path / "log.txt"
     for stage in killed_in:
         process = _start(recipe, run_dir, log)
@@ -125,10 +126,11 @@ def test_a_run_killed_in_stage_after_stage_arrives(recipe, tmp_path, killed_in):
             os.killpg(process.pid, signal.SIGKILL)
 
     summary = json.loads((run_dir / "summary.json").read_text())
-    assert [result["name"] for result in summary["rounds"]] == ["untrained", "IL", "optim-1"]
+    learned = ["IL", "optim-1"][:num_rounds]
+    assert [result["name"] for result in summary["rounds"]] == ["untrained", *learned]
     assert all(result["num_tasks"] == 3 and result["num_invalid"] == 0 for result in summary["rounds"])
     assert (run_dir / "success.png").stat().st_size > 10_000
-    for folder, split in (("untrained/test", "test"), ("IL/trajectories", "IL"), ("optim-1/test", "test")):
+    for folder, split in (("untrained/test", "test"), ("IL/trajectories", "IL"), (f"{learned[-1]}/test", "test")):
         expected = sorted(f"task{task.id}" for task in read_tasks(recipe.with_name(f"{split}.jsonl")))
         found = list_trajectories(run_dir / folder)
         assert [path.name for path in found] == expected

@@ -56,7 +56,7 @@ def test_a_killed_run_continues_as_if_nothing_had_happened(
     killed.wait_for("saved ")
     killed.kill()
     wait_until_gone(str(tmp_path))
-    output = Run(shards, megatron, tmp_path).finish()
+    output = ForkedRun(shards, megatron, tmp_path).finish()
     resumed = metrics(output)
     assert sorted(resumed) in ([3, 4, 5, 6], [5, 6])  # the kill may come after the next checkpoint
     expected = metrics(uninterrupted[1])

@@ -172,13 +172,12 @@ def test_a_killed_trainer_goes_on_with_the_same_losses(
     killed = Trainer(folder, megatron)
     killed.wait_for("version 1 |")
     killed.kill()
-    first = Trainer(folder, megatron, num_versions=2)
-    first.finish()
+    ForkedTrainer(folder, megatron, num_versions=2).finish()
     run = OnlineRun(folder)
     shutil.rmtree(run.version(2))
     lines = run.learned.read_text().splitlines(keepends=True)
     run.learned.write_text("".join(lines[:2]) + '{"group": 7, "version": 2, "fate": "invalid"}\n')
-    Trainer(folder, megatron).finish()
+    ForkedTrainer(folder, megatron).finish()
     assert read_fates(run.learned) == read_fates(OnlineRun(undisturbed).learned)
     assert len(run.learned.read_text().splitlines()) == 8
     assert [line["losses"] for line in metrics(folder).values()] == [
