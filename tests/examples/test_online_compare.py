@@ -87,6 +87,7 @@ def test_the_table_pairs_each_arm_with_the_warm_start(tmp_path: Path, capsys: py
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(5400)
 def test_the_whole_from_a_small_warm_start(tmp_path: Path) -> None:
     """Also the benchmarks of waiting and of exactness, which need a policy that sometimes succeeds."""
     start = tmp_path / "start"
