@@ -13,7 +13,7 @@ import pytest
 from collection.config.commands import PoolConfig, RunConfig
 from common.files import write_json
 from data.online_run import Group
-from data.task import family_of_task, read_tasks
+from data.task import Task, family_of_task, read_tasks
 from elcano.executors.local import Executor
 from tests.conftest import ROOT
 
@@ -39,17 +39,25 @@ def test_each_kind_has_tasks_to_explore_that_no_test_has() -> None:
     assert not {task.id for task in explored} & tested
 
 
-@pytest.mark.parametrize("name", ["miniwob", "touch"])
+@pytest.mark.parametrize(("name", "per_kind"), [("miniwob", 10), ("touch", 30)])
 def test_a_world_is_tested_with_seeds_that_nobody_explored(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, per_kind: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = worlds._read_miniwob_tasks  # opens a page for each, of which a tenth will do
-    monkeypatch.setattr(worlds, "_read_miniwob_tasks", lambda seeds: read(seeds[::10]))
+    asked: list[range] = []
+    read = worlds._read_miniwob_tasks
+
+    def read_a_tenth(seeds: range) -> list[Task]:
+        """As a page is opened for each."""
+        asked.append(seeds)
+        return read(seeds[::10])
+
+    monkeypatch.setattr(worlds, "_read_miniwob_tasks", read_a_tenth)
     world = WORLDS[name]
-    explored, tested = world.explored(), world.tests(Executor(), tmp_path, 10)
-    assert set(Counter(family_of_task(task.id) for task in tested).values()) == {10}
+    explored, tested = world.explored(), world.tests(Executor(), tmp_path, per_kind)
+    assert set(Counter(family_of_task(task.id) for task in tested).values()) == {per_kind}
     assert {family_of_task(task.id) for task in tested} == {family_of_task(task.id) for task in explored}
     assert not {task.web for task in tested} & {task.web for task in explored}
+    assert len(set().union(*asked)) == sum(map(len, asked))
     made = recipe.made("grpo", tmp_path, tmp_path / "tasks.jsonl").collection
     PoolConfig(run_dir=tmp_path, **{**made, **world.browsing, **world.exploring})
     assert world.browsing.keys() <= {field.name for field in dataclasses.fields(RunConfig)}
