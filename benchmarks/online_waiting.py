@@ -4,6 +4,9 @@
 
 Both are the same programs with the same flags but for the lag: examples/online/recipe.py's GRPO on its own three kinds
 of tasks. The clock begins with the first version that is learned, so that no start counts, and ends with a version.
+
+The share of the cores that is busy says how far anything can go here: who waits for nothing computes as much a try, and
+cannot do more tries an hour than with busy cores all the time.
 """
 
 import contextlib
@@ -20,6 +23,8 @@ from pathlib import Path
 from runpy import run_path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
+
+import psutil
 
 from common import cli
 from common.defaults import ROOT
@@ -68,6 +73,8 @@ class Count:
     tries: int
     solved: int
     seconds: float
+    busy: float
+    """Share of the machine's cores, over all the seconds."""
 
     @property
     def per_hour(self) -> float:
@@ -84,7 +91,8 @@ def main(config: Config) -> None:
                 count = counts[-1]
                 low, high = wilson(count.solved / max(1, count.tries), count.tries)
                 print(
-                    f"turn {turn}, lag {lag}: {count.per_hour:.0f} tries an hour, {low:.0%} to {high:.0%} solved",
+                    f"turn {turn}, lag {lag}: {count.per_hour:.0f} tries an hour, {low:.0%} to {high:.0%} solved, "
+                    f"cores busy {count.busy:.0%}",
                     flush=True,
                 )
     by_lag = {lag: [count.per_hour for count in counts if count.lag == lag] for lag in config.lags}
@@ -121,9 +129,10 @@ def _run(config: Config, lag: int, folder: Path, port: int) -> Count:
     try:
         _wait_for_versions(run, folder, 1)
         since = time.monotonic()
+        psutil.cpu_percent()  # the next call is about what follows
         points = _wait_for_versions(run, folder, 1 + config.versions)[1:]
-        seconds = time.monotonic() - since
-        return Count(lag, sum(point.tries for point in points), sum(point.solved for point in points), seconds)
+        seconds, busy = time.monotonic() - since, psutil.cpu_percent() / 100
+        return Count(lag, sum(point.tries for point in points), sum(point.solved for point in points), seconds, busy)
     finally:
         assert run.pid is not None
         os.kill(run.pid, signal.SIGINT)

@@ -55,16 +55,18 @@ def recipe() -> Recipe:
 
 
 def tasks(file: str, count: int) -> Path:
-    """At most so many tasks of each chosen template, as in this file of `make_tasks`; the templates take turns."""
-    chosen = (os.environ.get("UNSEEN") or UNSEEN if file == "test" else os.environ.get("TEMPLATES") or SHORT).split()
+    """At most so many tasks of each chosen template, as in this file of `make_tasks`; the templates take turns. Of
+    `test`: of each template that nobody learns from here, in whatever file it is."""
+    chosen, files = (os.environ.get("TEMPLATES") or SHORT).split(), (file,)
+    if file == "test":
+        learned, chosen, files = chosen, (os.environ.get("UNSEEN") or UNSEEN).split(), ("test", "train", "test_known")
+        if both := [template for template in chosen if template in learned]:
+            raise UserError(f"UNSEEN: {both[0]!r} is among those that are learned from")
     quoted = switch("QUOTED")
     kind = zlib.crc32(f"{quoted} {' '.join(chosen)}".encode())
     path = ROOT / "runs" / "tasks" / f"apps-{file}-{count}-{kind:08x}.jsonl"
-    made = [
-        task
-        for app in chosen_apps(tuple({_app_of(template) for template in chosen}))
-        for task in tasks_of(app, file, count, quoted)
-    ]
+    apps = chosen_apps(tuple({_app_of(template) for template in chosen}))
+    made = [task for app in apps for name in files for task in tasks_of(app, name, count, quoted)]
     by_template = [[task for task in made if task.id.startswith(f"{template}--")] for template in chosen]
     if file == "train" and not all(by_template):
         raise UserError(f"TEMPLATES: {chosen[by_template.index([])]!r} is held out; choose one that is learned from")

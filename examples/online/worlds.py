@@ -17,6 +17,7 @@ from elcano.executors.executor import Command
 from elcano.executors.local import Executor
 from elcano.online import OnlineRecipe
 from elcano.recipe import load_value
+from elcano.variables import switch
 from environments.miniwob import make_tasks
 
 _KINDS = ("Shop-price", "Shop-cart", "Forum-views")
@@ -88,8 +89,10 @@ def _read_miniwob_tasks(seeds: range) -> list[Task]:
 
 
 def _read_app_tests() -> list[Task]:
-    """Of known templates, and of UNSEEN ones unless that is empty."""
-    files = ("test_known",) if os.environ.get("UNSEEN") == "" else ("test_known", "test")
+    """Of known templates, and of UNSEEN ones unless that is empty. ONLY_UNSEEN=true: of these alone."""
+    files = () if switch("ONLY_UNSEEN") else ("test_known",)
+    if os.environ.get("UNSEEN") != "":
+        files = (*files, "test")
     paths = [load_value(_APPS, "tasks", Path, file=file, count=_APP_TASKS) for file in files]
     return [task for path in paths for task in read_tasks(path)]
 

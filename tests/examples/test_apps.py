@@ -40,6 +40,15 @@ def test_what_it_is_tested_on_is_not_learned() -> None:
     assert tasks("train", 20).keys() < learned.keys()
 
 
+def test_a_template_is_unseen_where_it_is_not_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEMPLATES", "trac.ticket-owner")
+    monkeypatch.setenv("UNSEEN", "trac.open-ticket")
+    assert set(tasks("test", 9).values()) == {"trac.open-ticket"}
+    monkeypatch.setenv("UNSEEN", "trac.office-hours trac.ticket-owner")
+    with pytest.raises(UserError, match="is among those that are learned from"):
+        tasks("test", 9)
+
+
 def test_the_warm_start_imitates_the_expert_on_each_template(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUM_DEMONSTRATIONS", "3")
     recipe = load_recipe(WARM_START)
