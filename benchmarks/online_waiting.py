@@ -5,8 +5,8 @@
 Both are the same programs with the same flags but for the lag: examples/online/recipe.py's GRPO on its own three kinds
 of tasks. The clock begins with the first version that is learned, so that no start counts, and ends with a version.
 
-The share of the cores that is busy says how much there is to gain: what idles can be filled by waiting for nothing, what
-is busy only by less work a try.
+The share of the cores that is busy says how much there is to gain: what idles can be filled by waiting for nothing,
+what is busy only by less work a try.
 """
 
 import contextlib
