@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from recipe import of_many_kinds
 
 from common.defaults import ROOT
+from common.errors import UserError
 from data.task import Task, family_of_task, read_tasks
 from elcano.executors.executor import Command
 from elcano.executors.local import Executor
@@ -90,9 +91,10 @@ def _read_miniwob_tasks(seeds: range) -> list[Task]:
 
 def _read_app_tests() -> list[Task]:
     """Of known templates, and of UNSEEN ones unless that is empty. ONLY_UNSEEN=true: of these alone."""
-    files = () if switch("ONLY_UNSEEN") else ("test_known",)
-    if os.environ.get("UNSEEN") != "":
-        files = (*files, "test")
+    only, none = switch("ONLY_UNSEEN"), os.environ.get("UNSEEN") == ""
+    if only and none:
+        raise UserError("ONLY_UNSEEN: UNSEEN is empty, so nothing would be tested; name templates there")
+    files = ("test",) if only else ("test_known",) if none else ("test_known", "test")
     paths = [load_value(_APPS, "tasks", Path, file=file, count=_APP_TASKS) for file in files]
     return [task for path in paths for task in read_tasks(path)]
 
