@@ -1,5 +1,6 @@
 """Learning on real applications: held-out tasks, and recipes that programs take."""
 
+import importlib
 from collections import Counter
 from pathlib import Path
 
@@ -47,6 +48,26 @@ def test_a_template_is_unseen_where_it_is_not_learned_from(monkeypatch: pytest.M
     monkeypatch.setenv("UNSEEN", "trac.office-hours trac.ticket-owner")
     with pytest.raises(UserError, match="is among those that are learned from"):
         tasks("test", 9)
+
+
+def test_unseen_templates_are_tested_alone_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "online"))
+    held_out = importlib.import_module("worlds").WORLDS["apps"].held_out
+    monkeypatch.setenv("TEMPLATES", "trac.ticket-owner")
+    monkeypatch.setenv("UNSEEN", "trac.open-ticket")
+    monkeypatch.setenv("ONLY_UNSEEN", "true")
+
+    def templates() -> set[str]:
+        return {family_of_task(task.id) for task in held_out(None, Path())}
+
+    assert templates() == {"trac.open-ticket"}
+    monkeypatch.delenv("ONLY_UNSEEN")
+    assert templates() == {"trac.open-ticket", "trac.ticket-owner"}
+    monkeypatch.setenv("UNSEEN", "")
+    assert templates() == {"trac.ticket-owner"}
+    monkeypatch.setenv("ONLY_UNSEEN", "true")
+    with pytest.raises(UserError, match="nothing would be tested"):
+        templates()
 
 
 def test_the_warm_start_imitates_the_expert_on_each_template(monkeypatch: pytest.MonkeyPatch) -> None:
