@@ -23,18 +23,18 @@ COMMANDS = sorted(
     {found for text in TEXTS if "--help" in text or "cli.run(" in text for found in COMMAND.findall(text)}
 )
 SMALL = {
+    "-m benchmarks.hit_test": "--clicks 3 --repeats 1 --output OUT",
+    "-m benchmarks.verdicts": "--num_tasks 12",
+    "-m benchmarks.viewer": "--num_trajectories 20 --repeats 1 --output OUT",
+}
+SLOW = {
     "benchmarks/conversion.py data": "--num_trajectories 3 --screenshots drawn --num_repeats 1 --output OUT",
     "benchmarks/proposals.py": "--num_tasks 4",
     "-m benchmarks.data_formats": "--num_trajectories 2 --screenshots drawn --formats atif hf --output OUT",
-    "-m benchmarks.hit_test": "--clicks 3 --repeats 1 --output OUT",
     "-m benchmarks.page_lengths": "--urls SITE --policy examples/quickstart/starting_policy/weights --num_pages 3 "
     "--output OUT",
     "-m benchmarks.survey": "--num_samples 20",
-    "-m benchmarks.verdicts": "--num_tasks 12",
-    "-m benchmarks.viewer": "--num_trajectories 20 --repeats 1 --output OUT",
     "-m benchmarks.training_samples": "--dataset_path examples/quickstart/demonstrations/shards --output OUT",
-}
-SLOW = {
     "benchmarks/collection.py": "--num_sessions 1 --seconds 1 --observation_rounds 1 --repeats 1 --output OUT",
     "benchmarks/endurance.py": "--num_sessions 2 --num_tasks 2 --steps_per_task 3 --think_s 0.2 --output OUT",
     "benchmarks/serving.py": "--quick --output OUT",

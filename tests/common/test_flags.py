@@ -46,23 +46,31 @@ BESIDE = {"shared_output_dir": {"ray_address": "local"}}
 """What a flag may not be given without."""
 
 
-def made(kind: type, name: str, value: Any) -> Any | None:
-    """None where the field does not allow the value."""
+def made(kind: type, said: dict[str, Any]) -> Any | None:
+    """None where a field does not allow its value, or not beside the others."""
     try:
-        return kind(**{name: value, **BESIDE.get(name, {})})
+        return kind(**said)
     except ValueError:
         return None
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_flag_of_a_command_can_be_said(kind: type) -> None:
-    """Each with all values that its field allows, at least one of them."""
+    """Each with all values that its field allows, at least one of them; as many as go together in one command line."""
+    left: list[dict[str, Any]] = []
     for name, annotation in kinds_of(kind).items():
-        values = [made(kind, name, value) for value in others(annotation, getattr(kind(), name))]
-        configs = [config for config in values if config is not None]
-        assert configs, name
-        for config in configs:
-            assert parse(kind, flags(config)) == config, flags(config)
+        values = others(annotation, getattr(kind(), name))
+        alone = [said for value in values if made(kind, said := {name: value, **BESIDE.get(name, {})})]
+        assert alone, name
+        left += alone
+    while left:
+        together: dict[str, Any] = {}
+        for said in list(left):
+            if not together.keys() & said.keys() and made(kind, together | said):
+                together |= said
+                left.remove(said)
+        config = kind(**together)
+        assert parse(kind, flags(config)) == config, flags(config)
 
 
 def test_training_reads_its_variables_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

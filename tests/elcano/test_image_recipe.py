@@ -29,7 +29,10 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("recipe", "said"),
-    [("published", "--image_size 980 --do_image_splitting False differs from"), ("keep", "splits each image into 5")],
+    [
+        ("published", "--image_size 980 --do_image_splitting False differs from"),
+        pytest.param("keep", "splits each image into 5", marks=pytest.mark.slow),
+    ],
 )
 def test_the_server_and_the_converter_are_told_the_same(released: Path, tmp_path: Path, recipe: str, said: str) -> None:
     quickstart = load_recipe(ROOT / "examples" / "quickstart" / "recipe.py")

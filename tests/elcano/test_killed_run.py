@@ -1,6 +1,6 @@
 """A small run, killed with SIGKILL: it arrives, nothing lost, doubled or running on.
 
-Of one round, killed in its training; the slow one of two rounds, killed in stage after stage."""
+Of one round, killed in its training, and of two, killed in stage after stage."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from data.trajectory import is_complete, list_trajectories
 ROOT = Path(__file__).resolve().parent.parent.parent
 MARK = "ELCANO_TEST_RUN"
 STAGES = ("untrained/test", "IL/explore", "IL/train", "optim-1/explore", "optim-1/mg2hf")
-KILLED_IN = [(1, ("IL/train",)), pytest.param(2, STAGES, marks=pytest.mark.slow)]
+KILLED_IN = [(1, ("IL/train",)), (2, STAGES)]
 
 RECIPE = """
 from pathlib import Path
@@ -102,6 +102,7 @@ def _left_running(mark: str) -> list[str]:
 
 
 @pytest.mark.timeout(2700)
+@pytest.mark.slow
 @pytest.mark.parametrize(("num_rounds", "killed_in"), KILLED_IN)
 def test_a_run_killed_in_stage_after_stage_arrives(
     recipe: Path, tmp_path: Path, num_rounds: int, killed_in: tuple[str, ...]

@@ -18,7 +18,7 @@ SITE_STRUCTURE = {"department", "attribute", "tab", "colour", "quantity", "trave
 sys.path.insert(0, str(FOLDER))
 
 
-@pytest.fixture(scope="module", params=[1000, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[400, pytest.param(3000, marks=pytest.mark.slow)])
 def corpus(request: pytest.FixtureRequest) -> str:
     from corpus import make_example
 

@@ -119,6 +119,7 @@ def test_openwebvoyagers_own_checkpoints_get_what_they_were_trained_with(release
     assert convert(tmp_path / "theirs", tmp_path / "hf", "mg2hf") == "longest edge 980, shortest edge 980, not split"
 
 
+@pytest.mark.slow
 def test_megatron_says_what_hugging_face_says_of_whole_images(released: Path, tmp_path: Path) -> None:
     """Logits of two images of 980 x 980, by the script."""
     script = ROOT / "toolkits" / "model_checkpoints_convertor" / "idefics2" / "hf2mg.sh"

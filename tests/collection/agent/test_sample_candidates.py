@@ -203,6 +203,7 @@ def saying(reply: Callable[[], str]) -> Callable[[Request], tuple[int, Any]]:
     return answer
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_and_leaves_the_same_file(tmp_path: Path) -> None:
     """Over the real server and the shipped starting policy, which answers in the form that the parser takes."""
     _, _, shards = tries(tmp_path, num_steps=3)

@@ -39,6 +39,7 @@ def test_what_cannot_be_done_is_said(ques, complaint):
         ground_truth(build(0), ques)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_teacher_needs_as_many_steps_as_the_level(spawn, tmp_path):
     tasks = [task for task in read_tasks(TASKS / "graded" / "test.jsonl") if task.id.endswith("--002")]

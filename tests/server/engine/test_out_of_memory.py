@@ -131,7 +131,13 @@ def one_a_line(places: Iterable[Place]) -> list[Place]:
     return list({place[:-1]: place for place in places}.values())
 
 
-@pytest.mark.parametrize("choose", [one_a_line, pytest.param(list, marks=pytest.mark.slow)])
+def every_third_line(places: Iterable[Place]) -> list[Place]:
+    return one_a_line(places)[::3]
+
+
+@pytest.mark.parametrize(
+    "choose", [every_third_line, *(pytest.param(choose, marks=pytest.mark.slow) for choose in (one_a_line, list))]
+)
 def test_memory_that_stays_full_costs_one_request(
     choose: Callable[[Iterable[Place]], list[Place]],
     model: VisionLanguageModel,

@@ -18,6 +18,7 @@ from data.checkpoint_folder import find_weights, fingerprint
 from data.shards.columns import read_record
 from tests import tiny
 from tests.conftest import ROOT
+from tests.forked import run_command
 from tests.training.algorithms.test_grpo_run import plain_tries
 from tests.training.conftest import train
 from tests.training.rewarded import trajectory
@@ -35,6 +36,12 @@ LAYOUTS = ({"tp": 2, "packing": "false", "batch_size": 2}, {"pp": 2}, {"cp": 2},
 def score(checkpoint: Path, shards: Path, output: Path, **options: object) -> subprocess.Popen[str]:
     flags = {"checkpoint": checkpoint, "dataset_path": shards, "output": output, "pr": "fp32", "seq_len": 1024}
     return tiny.start_script(ROOT / "training" / "score.sh", {**flags, **options})
+
+
+def scored(checkpoint: Path, shards: Path, output: Path) -> None:
+    """Its values, by forks."""
+    flags = {"checkpoint": checkpoint, "dataset_path": shards, "output": output, "pr": "fp32", "seq_len": 1024}
+    run_command("training.critics.score", {**flags, "write": "values"})
 
 
 def finish(process: subprocess.Popen[str], exit_code: int = 0) -> str:
@@ -71,7 +78,7 @@ def test_a_critic_learns_who_will_succeed_and_says_so_in_columns(
     """Its first loss is that of two coins; its values are of every step, and packing them changes nothing."""
     assert trained.losses[0] == pytest.approx(2 * math.log(2), abs=0.2)
     assert trained.losses[-1] < trained.losses[0] - 0.1
-    finish(score(trained.critic, trained.shards, tmp_path / "values.parquet", write="values"))
+    scored(trained.critic, trained.shards, tmp_path / "values.parquet")
     values, outcomes = rows(tmp_path / "values.parquet"), rows(trained.columns)
     assert values.keys() == outcomes.keys()
     assert all(0 < row[name] < 1 for row in values.values() for name in ("value_1", "value_2"))

@@ -192,7 +192,8 @@ def test_a_try_is_judged_by_the_critic_that_has_not_seen_it(tmp_path: Path) -> N
             )
 
 
-@pytest.mark.parametrize("folds", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("folds", [1, 2])
 def test_a_killed_command_goes_on_and_writes_the_same(tmp_path: Path, folds: int) -> None:
     shards = tiny.build_dataset(tmp_path / "shards", ten_tries(HALF))
     features = features_of(shards, tmp_path / "features.parquet")

@@ -66,6 +66,7 @@ def test_other_options_are_within_ten_percent(options: dict[str, Any]) -> None:
     assert ratios(options, 0, changes) == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_gradients_of_many_tied_rows_of_tokens_are_within_ten_percent(tmp_path: Path) -> None:
     fields = read_json(SHAPE / "config.json") | {"tie_word_embeddings": True}

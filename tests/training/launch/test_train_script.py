@@ -97,6 +97,7 @@ def test_sigterm_stops_with_a_checkpoint_that_another_layout_continues(
             assert [float(value) for value in resumed[number]] == pytest.approx([float(v) for v in expected], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_sigterm_to_all_processes_takes_no_loader_from_its_rank(shards: Path, megatron: Path, tmp_path: Path) -> None:
     """As `systemctl stop` and some clusters send it. And the rank, which ends its loaders in the middle of their work,
     says nothing of it: torch calls a loader that ends with anything but 0 an error."""

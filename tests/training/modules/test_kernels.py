@@ -28,7 +28,8 @@ STAND_INS = ROOT / "tests" / "training" / "stand_ins"
 TE, APEX, OTHER_APEX = "transformer_engine", "apex", "other_apex"
 TE_ALONE = pytest.param((TE,), marks=pytest.mark.slow)
 """What it lacks beside apex is one choice, which `test_transformer_engine_alone_fuses_no_accumulation` sees."""
-COMBINATIONS = [(), (APEX,), pytest.param((OTHER_APEX,), marks=pytest.mark.slow), TE_ALONE, (TE, APEX)]
+APEX_ALONE = pytest.param((APEX,), marks=pytest.mark.slow)
+COMBINATIONS = [(), APEX_ALONE, pytest.param((OTHER_APEX,), marks=pytest.mark.slow), TE_ALONE, (TE, APEX)]
 
 
 def environment(*packages: str) -> dict[str, str]:
