@@ -24,10 +24,10 @@ COMMANDS = sorted(
 )
 SMALL = {
     "-m benchmarks.hit_test": "--clicks 3 --repeats 1 --output OUT",
-    "-m benchmarks.verdicts": "--num_tasks 12",
     "-m benchmarks.viewer": "--num_trajectories 20 --repeats 1 --output OUT",
 }
 SLOW = {
+    "-m benchmarks.verdicts": "--num_tasks 12",
     "benchmarks/conversion.py data": "--num_trajectories 3 --screenshots drawn --num_repeats 1 --output OUT",
     "benchmarks/proposals.py": "--num_tasks 4",
     "-m benchmarks.data_formats": "--num_trajectories 2 --screenshots drawn --formats atif hf --output OUT",

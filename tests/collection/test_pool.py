@@ -99,6 +99,7 @@ def test_a_group_under_way_goes_on_where_its_world_is_now(run: OnlineRun, spawn:
     assert len(rollouts(run)) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_killed_at_any_time_it_goes_on_where_it_was(run: OnlineRun, spawn: Spawn, dead_port: int) -> None:
     """With the real server, which is killed, too, and lag 0: a version's groups begin when the server holds it."""

@@ -55,7 +55,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def megatron(policy: Path) -> Path:
-    return convert("hf2mg", policy, policy.with_name("megatron"))
+    return converted("hf2mg", policy, policy.with_name("megatron"))
 
 
 @pytest.fixture(scope="session")

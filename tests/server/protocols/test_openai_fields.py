@@ -218,6 +218,7 @@ def test_an_unknown_model_is_not_found_and_known_names_are_served(server: Runnin
         assert status == 200 and body["model"] == "policy"
 
 
+@pytest.mark.slow
 def test_a_served_name_outlives_a_reload(
     start_server: Callable[..., RunningServer], tiny_policy: Path, tmp_path: Path
 ) -> None:

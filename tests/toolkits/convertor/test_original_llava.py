@@ -27,7 +27,7 @@ THEIRS = {
 }
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["llava", "llava_next"])
+@pytest.fixture(scope="module", params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["llava", "llava_next"])
 def twin(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hf") / "hf"
     llava.build_policy(folder, is_next=request.param, text="mistral" if request.param else "llama")

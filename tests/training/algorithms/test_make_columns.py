@@ -295,6 +295,7 @@ def test_monte_carlo_values_stand_where_no_file_has_any(shards: Path, tmp_path: 
     assert rows(tmp_path / "given.parquet") == rows(tmp_path / "filled.parquet")
 
 
+@pytest.mark.slow
 def test_killed_at_any_time_it_leaves_nothing_and_then_the_same_file(tmp_path: Path) -> None:
     """Killed while it reads and while it writes the file is not there; in the end it is as if never killed."""
     samples = [

@@ -91,10 +91,11 @@ def run(
 LONGER = [pytest.mark.slow, pytest.mark.timeout(900)]
 PACKED = {"packing": "true", "batch_size": 1}
 LAYOUTS = [
-    {"tp": 2, "batch_size": 2},
+    {"batch_size": 2},
     *(
         pytest.param(options, marks=LONGER)
         for options in (
+            {"tp": 2, "batch_size": 2},
             {"cp": 2, **PACKED},
             {"pp": 2, **PACKED},
             {"dp": 2, "do": "true"},

@@ -8,7 +8,7 @@ import pytest
 
 from common.defaults import ROOT, STARTING_POLICY
 from tests.toolkits.interchange import shards
-from tests.training.conftest import convert, train
+from tests.training.conftest import converted, train
 from toolkits import convert_trajectories_to_json, export_data, import_data
 
 OPTIONS = {
@@ -34,7 +34,7 @@ def demonstrations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def starting_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return convert("hf2mg", STARTING_POLICY, tmp_path_factory.mktemp("megatron") / "megatron")
+    return converted("hf2mg", STARTING_POLICY, tmp_path_factory.mktemp("megatron") / "megatron")
 
 
 @pytest.fixture(scope="module")

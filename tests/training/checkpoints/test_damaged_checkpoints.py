@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WORKER = Path(__file__).parents[1] / "damage_worker.py"
 
 
-@pytest.mark.parametrize("num_cases", [60, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_cases", [30, pytest.param(400, marks=pytest.mark.slow)])
 def test_no_damage_is_a_traceback(tmp_path: Path, num_cases: int) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(WORKER), str(tmp_path), str(num_cases)]

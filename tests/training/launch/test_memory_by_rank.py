@@ -39,10 +39,9 @@ def few_layers(layout: str) -> dict[str, Any]:
     return measure(SHAPE, LAYOUTS[layout], rank, **FEW_LAYERS)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
-    "layout", [name if name == "TP8" else pytest.param(name, marks=pytest.mark.slow) for name in LAYOUTS]
-)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_row_of_a_layout_is_within_ten_percent(layout: str) -> None:
     assert ratios_of(few_layers(layout), LAYOUTS[layout], FEW_LAYERS) == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
 
@@ -83,6 +82,7 @@ def test_a_rank_of_the_whole_model_is_within_ten_percent() -> None:
     assert ratios(LAYOUTS["TP8"], 0, {}) == dict.fromkeys(ROWS, pytest.approx(1, abs=0.1))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_what_a_rank_sends_is_what_its_layout_says() -> None:
     """TP8, 2 layers: a layer all-reduces the hidden states twice on its way and twice back, and twice when it is

@@ -74,10 +74,10 @@ RANDOM: dict[str, Callable[[Path], Path]] = {
 """Seed 0 is measured each time, the others by the slow test."""
 UNEVEN = ("tp2,pp2,sp,full,first3", "tp2,cp2,sp,packed", "pp2,cp2,first3,packed")
 FEW = {
-    "idefics2": ("tp1", "cp2,packed,algorithms", "tp2,pp2,sp,full,first1", "tp2,do", "tp2,bf16"),
+    "idefics2": ("tp1", "cp2,packed,algorithms", "tp2,pp2,sp,full,first1", "tp2,bf16"),
     "idefics2 with MHA and a window": ("tp2,cp2",),
     "llava": ("tp2,cp2,packed",),
-    "llava_next": ("cp2,do,overlap", "pp2,vpp2", "pp2,cp2,packed,bf16"),
+    "llava_next": ("cp2,do,overlap", "pp2,vpp2"),
     "idefics3 of seed 0": ("tp2,cp2,packed",),
     "qwen2_5_vl of seed 0": ("tp2,pp2,first3,packed",),
     "qwen3_vl of seed 0": ("tp2,pp2,sp,full,first3",),

@@ -17,7 +17,7 @@ from models.tokens.encoding import ConversationEncoder
 from tests import tiny
 from tests.tiny import text_only
 from tests.training.algorithms import test_grpo_run
-from tests.training.conftest import convert, converted, train
+from tests.training.conftest import converted, train
 from tests.training.critics import test_critic
 from tests.training.critics.test_score import score
 from toolkits.model_checkpoints_convertor.torch_dist_weights import TorchDistReader
@@ -37,7 +37,7 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def megatron(policy: Path) -> Path:
-    return convert("hf2mg", policy, policy.with_name("megatron"), model="")
+    return converted("hf2mg", policy, policy.with_name("megatron"))
 
 
 @pytest.fixture(scope="module")
