@@ -87,7 +87,7 @@ def main(config: Config) -> int:
         seen = asyncio.run(_play(config, world))
     _write(config, seen, load)
     _print(seen, load)
-    return int(bool(seen.faults or seen.unlike_seed))
+    return int(bool(seen.faults or seen.unlike_seed or not seen.episodes))
 
 
 async def _play(config: Config, world: World) -> Seen:
@@ -121,16 +121,16 @@ async def _session(
     for task in left:
         if time.monotonic() > end:
             return
-        environment = await open_environment(number, folder / task.id)
-        assert isinstance(environment, AppEnvironment)
-        async with environment:
-            try:
+        try:
+            environment = await open_environment(number, folder / task.id)
+            assert isinstance(environment, AppEnvironment)
+            async with environment:
                 fault = await _episode(environment, world, task, seen)
-            except NotUnderstoodError as error:
-                fault = str(error)
-            except (BrowserError, PageError) as error:
-                seen.invalid[task.id] = str(error)
-                continue
+        except NotUnderstoodError as error:
+            fault = str(error)
+        except (BrowserError, PageError) as error:
+            seen.invalid[task.id] = str(error)
+            continue
         seen.episodes[task.id.partition(".")[0]] += 1
         if fault:
             seen.faults[task.id] = fault
@@ -228,7 +228,7 @@ def _print(seen: Seen, load: Load) -> None:
         bad = (str(sum(task.startswith(f"{name}.") for task in tasks)) for tasks in (seen.faults, seen.invalid))
         table.add(name, str(count), *bad, str(servers[name]))
     print_table(table)
-    for task, fault in seen.faults.items():
+    for task, fault in (seen.faults | seen.invalid).items():
         print(f"{task}: {fault}")
     cpu = cpu_by_kind(seen)
     print(f"{seen.steps} steps in {seen.seconds:.0f} s; {seen.num_compared} servers compared with their seeds")

@@ -1,5 +1,6 @@
 """Every benchmark starts by the commands in its first lines, and does its work in its smallest form."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import serving_traffic
+from benchmarks import apps, serving_traffic
 from benchmarks.collection_site import Site
 from benchmarks.figures import Figure
+from data.task import Task
+from environments.environment import Environment
+from environments.faults import BrowserError
 from server.engine.model.vision_language_model import LoadOptions, VisionLanguageModel
 from tests import forked
 from tests.conftest import ROOT
@@ -119,3 +123,13 @@ def run(command: str, flags: str, folder: Path) -> None:
         done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--output" not in flags or json.loads(output.read_text())
+
+
+def test_a_browser_that_does_not_start_costs_its_episode_alone(tmp_path: Path) -> None:
+    async def start(session: int, downloads: Path) -> Environment:
+        raise BrowserError("it did not start")
+
+    tasks = [Task(id=name, ques="q", web="http://a/", web_name="A") for name in ("trac.a--1", "trac.b--2")]
+    seen, world = apps.Seen(), apps.World(apps.BrowserConfig())
+    asyncio.run(apps._session(0, start, world, iter(tasks), float("inf"), tmp_path, seen))
+    assert seen.invalid == dict.fromkeys((task.id for task in tasks), "it did not start") and not seen.episodes
