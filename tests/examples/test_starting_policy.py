@@ -52,6 +52,22 @@ def test_of_its_facts_as_many_stand_in_tables_as_is_asked_for():
     assert len(in_tables) > 20 and len(in_tables) > 0.8 * len(read)
 
 
+def test_of_its_names_as_many_are_titles_as_is_asked_for():
+    """A page shows a number, a kind or a state around the words that the task and the thought name."""
+    from corpus import make_example
+
+    def text(share: float) -> str:
+        rng = random.Random(0)
+        made = (make_example(rng, max_elements=30, share_of_titles=share) for _ in range(200))
+        return "\n".join(turn for example in made for turn in example.turns)
+
+    around = re.compile(r"""I need "([^"]+)"[^']*'#\d+: \w+: ([^']+) \(\w+\)'""")
+    assert "#" not in text(0)
+    needed_and_clicked = around.findall(text(0.5))
+    same = [needed for needed, clicked in needed_and_clicked if needed == clicked]
+    assert len(same) > 10 and len(same) > 0.8 * len(needed_and_clicked)
+
+
 @pytest.mark.parametrize("weights, model_type", SHIPPED.items(), ids=SHIPPED.values())
 def test_shipped_weights_are_small_and_of_the_family_that_is_said(weights, model_type):
     assert (weights / "model.safetensors").stat().st_size <= 8_000_000

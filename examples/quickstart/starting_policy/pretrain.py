@@ -62,6 +62,8 @@ class Config:
     """Time in which the vision side learns to name what it sees, before the rest; not with `--init_from`."""
     share_of_tables: float = 0.0
     """Of the facts on a page those in tables, as bug trackers have them; the shipped weights have seen none."""
+    share_of_titles: float = 0.0
+    """Of the names those of many words, between numbers and states, as trackers have them; as above."""
     init_from: Path | None = None
     """Continue from this folder's weights and tokenizer, an Idefics2's or a Qwen3-VL's (`transplant.py`), instead of
     the wired initialisation."""
@@ -70,8 +72,8 @@ class Config:
 class Batches:
     """Encodes examples as the trainer does and groups them by length; answers only are learned."""
 
-    def __init__(self, processor: ProcessorMixin, config: PretrainedConfig, seed: int, share_of_tables: float = 0):
-        self.share_of_tables = share_of_tables
+    def __init__(self, processor: ProcessorMixin, config: PretrainedConfig, seed: int, **shares: float):
+        self.shares = shares
         self.processor, self.images = processor, family_of(config).image_encoder(processor, config)
         longest = config.get_text_config().max_position_embeddings
         self.encoder = ConversationEncoder(processor, self.images, longest, image_num=1, loss="all_answers")
@@ -89,11 +91,8 @@ class Batches:
     def draw(self, max_elements: int, max_links: int, num_tokens: int) -> dict[str, Tensor | None]:
         """A right-padded batch of about `num_tokens` tokens, of samples of similar length."""
         if not self.pending:
-            share = self.share_of_tables
-            examples = [
-                make_example(self.rng, max_elements, max_links, share_of_tables=share) for _ in range(SAMPLES_AT_ONCE)
-            ]
-            encoded = sorted((self.encode(example) for example in examples), key=lambda sample: len(sample[0]))
+            made = (make_example(self.rng, max_elements, max_links, **self.shares) for _ in range(SAMPLES_AT_ONCE))
+            encoded = sorted((self.encode(example) for example in made), key=lambda sample: len(sample[0]))
             self.pending = [[]]
             for sample in encoded:
                 if self.pending[-1] and len(sample[0]) * (len(self.pending[-1]) + 1) > num_tokens:
@@ -142,8 +141,7 @@ def exact_match(
     model.eval()
     right, held_out = 0, random.Random(999)
     for _ in range(num_examples):
-        share = batches.share_of_tables
-        example = make_example(held_out, max_elements, 6, 0, share_drawn=float(drawn), share_of_tables=share)
+        example = make_example(held_out, max_elements, 6, 0, share_drawn=float(drawn), **batches.shares)
         batch = batches.collate([batches.encode(example)])
         expected = batch.pop("labels")[0, 1:]
         predicted = model(**batch).logits[0, :-1].argmax(-1)
@@ -244,9 +242,8 @@ def main(config: Config) -> None:
         dist.broadcast(weight.data, 0)
     model.set_attn_implementation("sdpa")
     processor.save_pretrained(config.output_dir)
-    batches = Batches(
-        processor, model.config, seed=1000 * config.seed + dist.get_rank(), share_of_tables=config.share_of_tables
-    )
+    shares = {"share_of_tables": config.share_of_tables, "share_of_titles": config.share_of_titles}
+    batches = Batches(processor, model.config, seed=1000 * config.seed + dist.get_rank(), **shares)
     log = train(model.train(), batches, config)
     if dist.get_rank() > 0:
         return

@@ -10,6 +10,7 @@ import random
 from corpus.chains import make_chain
 from corpus.episodes import make_episode
 from corpus.example import Example
+from corpus.words import Words
 
 SHARE_OF_EPISODES = 0.7
 
@@ -21,8 +22,10 @@ def make_example(
     num_questions: int = 5,
     share_drawn: float = 0.15,
     share_of_tables: float = 0,
+    share_of_titles: float = 0,
 ) -> Example:
     """An episode's page or a chain's, of at most `max_elements` lines; on chains' pages something may be drawn."""
+    words = Words(rng, share_of_titles)
     if share_drawn < 1 and rng.random() < SHARE_OF_EPISODES:
-        return make_episode(rng, max_elements, max(0, num_questions - 2), share_of_tables)
-    return make_chain(rng, max_elements, max_links, num_questions, share_drawn, share_of_tables)
+        return make_episode(words, max_elements, max(0, num_questions - 2), share_of_tables)
+    return make_chain(words, max_elements, max_links, num_questions, share_drawn, share_of_tables)

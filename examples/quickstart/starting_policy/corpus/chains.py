@@ -14,7 +14,7 @@ MOST_BESIDE_DRAWING = 8  # lines on most pages with one: looking is learned from
 
 
 def make_chain(
-    rng: random.Random,
+    words: Words,
     max_elements: int,
     max_links: int,
     num_questions: int,
@@ -26,7 +26,7 @@ def make_chain(
     The links before the page's are done and stand in the history. A thought first repeats the instruction that it
     follows, then names the element.
     """
-    words = Words(rng)
+    rng = words.rng
     drawn = rng.choice(DRAWN) if rng.random() < share_drawn else ""
     most = min(max_elements, MOST_BESIDE_DRAWING) if drawn and rng.random() < 0.8 else max_elements
     page = make_page(words, rng.randint(4, most), drawn, share_of_tables)

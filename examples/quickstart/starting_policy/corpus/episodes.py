@@ -30,7 +30,7 @@ def _make_items(words: Words, number: int) -> list[str]:
     """Different names of things that are needed; some of many words, some alike."""
     items: list[str] = []
     while len(items) < number:
-        name = words.name(words.rng.choice((2, 2, 2, 4)))
+        name = words.subject(words.name(words.rng.choice((2, 2, 2, 4))))
         if items and words.rng.random() < 0.3:
             name = words.like(words.rng.choice(items))
         if name not in items:
@@ -49,8 +49,8 @@ class Move:
     """An answer, for which nothing else may be needed."""
 
 
-def _click_for(entry: Element, item: str = "") -> Move:
-    return Move(item or entry.name, f"I should click '{entry.name}'.", f"Open <{entry.label}>")
+def _click_for(entry: Element, item: str) -> Move:
+    return Move(item, f"I should click '{entry.name}'.", f"Open <{entry.label}>")
 
 
 def _type_for(field: Element, text: str) -> Move:
@@ -79,8 +79,8 @@ def _move(words: Words, page: Page) -> Move | None:
     if further:
         return _click_for(further[0], words.name())
     kinds = [
-        (6, page.entries, _click_for),
-        (3, page.fields[:1], lambda field: _type_for(field, words.name(rng.choice((2, 2, 4))))),
+        (6, page.entries, lambda entry: _click_for(entry, words.subject(entry.name))),
+        (3, page.fields[:1], lambda field: _type_for(field, words.subject(words.name(rng.choice((2, 2, 4)))))),
         (2, _options(page), lambda pair: _type_for(pair[0], pair[1].name)),
         (3, page.facts, lambda fact: _say_for(fact[0], fact[2].name, fact[1])),
         (
@@ -97,20 +97,20 @@ def _move(words: Words, page: Page) -> Move | None:
     return make(rng.choice(targets))
 
 
-def make_episode(rng: random.Random, max_elements: int, num_questions: int, share_of_tables: float = 0) -> Example:
+def make_episode(words: Words, max_elements: int, num_questions: int, share_of_tables: float = 0) -> Example:
     """A page of at most `max_elements` lines on the way of a task, with `num_questions` direct ones.
 
     An instruction has a sign of its aim and, in double quotes, what is needed in its order. Each thought names the aim,
     says where it is and what is still needed, and takes one step.
     """
-    words = Words(rng)
+    rng = words.rng
     page = make_page(words, rng.randint(4, max_elements), share_of_tables=share_of_tables)
     if page.entries and rng.random() < SHARE_ELSEWHERE:
         rng.choice(page.entries).name = rng.choice(_FURTHER)
     move = _move(words, page)
     items = _make_items(words, rng.randint(2, 5))
     if not move or move.item in items:
-        return make_episode(rng, max_elements, num_questions, share_of_tables)
+        return make_episode(words, max_elements, num_questions, share_of_tables)
     position = len(items) - 1 if move.last else rng.randrange(len(items))
     items[position] = move.item
     sign = rng.choice(list(AIM_OF_SIGN))
@@ -131,14 +131,14 @@ def _walk(words: Words, aim: str, items: list[str], position: int) -> tuple[list
             break
         clicks = rng.random() < 0.7
         if clicks:
-            name = words.name() if lost else items[place]
+            name = words.name() if lost else words.shown(items[place])
             done = f"I should click '{name}'.", f"Open <{rng.randint(2, 40)}>"
         else:
             into = words.name()
             done = f"I should type '{items[place]}' into '{into}'.", f"Write <{rng.randint(2, 40)}>; {items[place]}"
         replies.append(_thought(aim, title, items[place:], *done))
         if clicks and not lost and rng.random() < 0.8:
-            title = items[place]
+            title = words.shown(items[place])
         elif clicks or rng.random() < 0.5:
             title = words.name()
     return replies, title

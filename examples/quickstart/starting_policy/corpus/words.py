@@ -47,14 +47,17 @@ year yellow young zone
 _ONSETS = "b c d f g h j k l m n p r s t v w z br cr dr fl gr kl pl pr sk sl st tr th ch sh".split()
 _NUCLEI = "a e i o u a e i o ai ea ou ee".split()
 _CODAS = " n r l s m t k nd rt x".split(" ")
+_AROUND_SUBJECTS = "{}|{}|#{n}: {word}: {} ({word})|#{n} ({})|{} ({word})|{Word}: {}|#{n}: {}".split("|")
+"""How a title names its subject: as trackers and boards do."""
 _UNITS = "EUR USD kg km cm m hours minutes days points people pages steps percent litres".split()
 
 
 class Words:
-    """Names and values."""
+    """Names and values, as few words have them; `share_of_titles` of the names are of many words and between marks."""
 
-    def __init__(self, rng: random.Random):
-        self.rng = rng
+    def __init__(self, rng: random.Random, share_of_titles: float = 0):
+        self.rng, self.share_of_titles = rng, share_of_titles
+        self._subjects = dict[str, str]()
 
     def word(self) -> str:
         rng = self.rng
@@ -66,11 +69,26 @@ class Words:
         return "".join(syllables)
 
     def name(self, max_words: int = 2) -> str:
+        if self.share_of_titles and self.rng.random() < self.share_of_titles:
+            return self.shown(" ".join(self.word() for _ in range(self.rng.randint(3, 7))).capitalize())
         words = [self.word() for _ in range(self.rng.randint(1, max_words))]
         style = self.rng.random()
         if style < 0.7:
             return " ".join(word.capitalize() for word in words)
         return " ".join(words).capitalize() if style < 0.9 else " ".join(words)
+
+    def shown(self, subject: str) -> str:
+        """How a page shows it: a subject of many words perhaps with a number, a kind or a state around it."""
+        if not self.share_of_titles or len(subject.split()) < 3:
+            return subject
+        word, n = self.rng.choice(ENGLISH), self.rng.randint(1, 999)
+        title = self.rng.choice(_AROUND_SUBJECTS).format(subject, n=n, word=word, Word=word.capitalize())
+        self._subjects[title] = subject
+        return title
+
+    def subject(self, name: str) -> str:
+        """What a task calls that which pages show as `name`."""
+        return self._subjects.get(name, name)
 
     def number(self) -> str:
         rng = self.rng
