@@ -135,7 +135,10 @@ def in_catalog(room: str, maker: str, rule: Callable[[str], Rule]) -> Rule:
         link = now.page.find(("link",), clock)
         return Move(f"I note '{clock}'.", f"Click [{link.label}]") if clock and link else scroll(now)
 
-    return first(noted(rule), page(CATALOG, look))
+    def has_rows(now: Situation) -> bool:
+        return any(element.role == "cell" for element in now.page.elements)
+
+    return first(noted(rule), when(has_rows, look), page(CATALOG, look))  # its heading leaves the view as one scrolls
 
 
 def _keeper_note(room: str, title: str) -> Rule:

@@ -250,6 +250,26 @@ BUGS = """[1] RootWebArea 'List of bugs - Observatory'
 \t[13] cell 'pending'"""
 
 
+def test_a_catalog_is_read_on_where_its_heading_has_left_the_view() -> None:
+    """Its name stands among the open pages, too, and a click there would lead back to its first rows."""
+    tree = """[1] RootWebArea 'The Clock Rooms'
+\t[2] link 'Catalog'
+\t[3] cell 'Painted Regulator'
+\t\t[4] link 'Painted Regulator'
+\t[5] cell 'Otto Cranz'
+\t[6] cell 'Blue Hall'
+\t[7] cell '1787'"""
+    ques = "Only one clock of {} stands in the Blue Hall. Which one is it? If this cannot be done, answer N/A."
+    past = "Thought: I should click 'Catalog'.\n\nAction: Click [2]"
+    steps = [StepText("[1] RootWebArea 'x'", reply=past), StepText(tree)]
+
+    def after(maker: str) -> str:
+        return reply(build_chat("", ques.format(maker), "http://tiddlywiki.localhost:7070/", steps, last_n=1))
+
+    assert after("Otto Cranz").endswith("Action: Click [4]")
+    assert after("Pia Delacroix").endswith("Action: Scroll [WINDOW]; down")
+
+
 def test_a_row_of_bugs_begins_before_its_number() -> None:
     ques = "There is one bug of severity minor in specification that is pending. Let boris have it."
     ques += " If this cannot be done, answer N/A."
