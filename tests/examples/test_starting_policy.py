@@ -52,7 +52,7 @@ def test_of_its_facts_as_many_stand_in_tables_as_is_asked_for():
     assert len(in_tables) > 20 and len(in_tables) > 0.8 * len(read)
 
 
-def test_of_its_names_as_many_are_titles_as_is_asked_for():
+def test_a_title_has_marks_around_the_words_that_the_task_names():
     """A page shows a number, a kind or a state around the words that the task and the thought name."""
     from corpus import make_example
 
