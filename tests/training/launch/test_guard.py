@@ -1,11 +1,13 @@
 """A broken step is skipped and said so; a run that stays broken ends."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from common.errors import UserError
 from training.loop.optimization import Guard
+from training.online.config import OnlineConfig
 
 
 def accustomed(factor: float = 10.0) -> Guard:
@@ -38,6 +40,16 @@ def test_steps_without_a_gradient_say_nothing_of_the_usual() -> None:
 def test_no_spike_is_seen_without_a_history_or_a_factor() -> None:
     assert Guard(10.0).reason_to_skip(1e6) is None
     assert accustomed(0.0).reason_to_skip(1e6) is None
+
+
+def test_an_online_run_learns_from_a_success_of_a_new_kind(tmp_path: Path) -> None:
+    """Where most tries succeed already, the usual gradient is a thousandth of such a one's."""
+    config = OnlineConfig(run_dir=tmp_path, pretrain_checkpoint_path=tmp_path)
+    guard = Guard(config.spike_factor)
+    for _ in range(Guard.WINDOW):
+        guard.reason_to_skip(1e-4)
+    assert guard.reason_to_skip(1.8) is None
+    assert guard.reason_to_skip(math.nan) is not None
 
 
 def test_a_run_that_stays_broken_ends_in_one_line() -> None:
