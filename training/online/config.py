@@ -64,7 +64,7 @@ class OnlineConfig(TrainingOptions):
     """How many checkpoints stay."""
     spike_factor: Annotated[float, at_least(0)] = 0.0
     """Skip a step whose gradient norm is this many times the median of the last 100; 0: only when it is not finite.
-    Once most tries succeed the median is tiny, and the far larger gradients of new successes are to be learned."""
+    Once most tries succeed the median is tiny, and a third of the steps can be that far above it."""
     lr_warmup_iters: Annotated[int, at_least(0)] = 0
     """Optimizer steps of linear warm-up; the learning rate is constant after them."""
     # What belongs to a run over a data set:

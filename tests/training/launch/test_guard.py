@@ -42,8 +42,8 @@ def test_no_spike_is_seen_without_a_history_or_a_factor() -> None:
     assert accustomed(0.0).reason_to_skip(1e6) is None
 
 
-def test_an_online_run_learns_from_a_success_of_a_new_kind(tmp_path: Path) -> None:
-    """Where most tries succeed already, the usual gradient is a thousandth of such a one's."""
+def test_an_online_run_skips_no_gradient_for_its_size(tmp_path: Path) -> None:
+    """Where most tries succeed already, the usual one is tiny; these are norms of a run on Trac."""
     config = OnlineConfig(run_dir=tmp_path, pretrain_checkpoint_path=tmp_path)
     guard = Guard(config.spike_factor)
     for _ in range(Guard.WINDOW):
