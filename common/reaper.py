@@ -52,7 +52,8 @@ class Reaper:
             assert self._process.stdin is not None
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
-        self._process.wait(timeout=20)
+        if not sys.is_finalizing():  # at the program's end the thread that waits for it is frozen, and holds its lock
+            self._process.wait(timeout=20)
 
     def _start(self) -> None:
         from common.inherited import for_python  # not in the watchdog itself, which sees no room of ours

@@ -115,6 +115,12 @@ def test_what_does_not_fit_is_one_line() -> None:
         asyncio.run(environments.make_async("sites").reset())
 
 
+def test_a_program_that_does_not_close_ends_quietly() -> None:
+    program = "import environments; env = environments.make('sites'); env.reset()"
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0 and "Traceback" not in ended.stderr
+
+
 def test_as_gymnasium_has_it() -> None:
     gymnasium = pytest.importorskip("gymnasium")
     import environments.gymnasium_adapter  # noqa: F401 - registers the worlds
