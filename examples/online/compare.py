@@ -125,7 +125,8 @@ def show(arms: Sequence[Arm], folder: Path) -> None:
         }
     print_table(table)
     write_json(folder / "summary.json", summary, indent=1)
-    _draw(arms, folder / "curves.png")
+    if len(arms) > 1:
+        _draw(arms, folder / "curves.png")
 
 
 def _test(executor: Executor, world: World, policy: Path, tasks: Path, folder: Path) -> dict[str, float]:
