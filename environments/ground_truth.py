@@ -37,14 +37,14 @@ def find_fault(task: Task, answer: str, state: Any) -> str:
 
 def check_answer(task: Task, answer: str) -> str:
     """What is wrong with the answer, or ""."""
-    said = normalize(answer)
+    said = _plain(answer)
     for kind, expected in task.truth["reference_answers"].items():
         if kind == "exact_match":
-            held = said == normalize(expected)
+            held = said == _plain(expected)
         elif kind == "must_include":
-            held = all(includes(said, normalize(value)) for value in expected)
+            held = all(includes(said, _plain(value)) for value in expected)
         elif kind == "must_exclude":
-            held = not any(includes(said, normalize(value)) for value in expected)
+            held = not any(includes(said, _plain(value)) for value in expected)
         else:
             raise UserError(f"task {task.id}: the oracle does not know the reference answer {kind!r}")
         if not held:
@@ -67,9 +67,17 @@ def normalize(text: str) -> str:
     return " ".join(text.lower().split()).strip("\"'").rstrip(".!;, ").strip("\"'")
 
 
+def _plain(text: str) -> str:
+    """Normalized, and its numbers as pages have them: of `3,204.61`, `683cm` and `v3.0` remain 3204.61, 683 cm, 3.0."""
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", normalize(text))
+    return re.sub(r"\bv(?=\d)", "", re.sub(r"(?<=\d)(?=(?:mm|cm|m|km|kg|eur|euros?)\b)", " ", text))
+
+
 def includes(answer: str, value: str) -> bool:
-    """Whether `value` stands in `answer` as a whole: no word or number goes on at either end."""
-    return re.search(rf"(?<![\w])(?<!\d[.,:]){re.escape(value)}(?![\w])(?![.,:]\d)", answer) is not None
+    """Whether `value` stands in `answer` as a whole: no word or number goes on at either end, and no number has a minus
+    that is not its own."""
+    unsigned = r"(?<!\W[-−])(?<!^[-−])" if value[:1].isdigit() else ""
+    return re.search(rf"(?<!\w)(?<!\d[.,:]){unsigned}{re.escape(value)}(?!\w)(?![.,:]\d)", answer) is not None
 
 
 def agrees(expected: Any, found: Any) -> bool:

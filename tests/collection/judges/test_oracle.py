@@ -54,6 +54,16 @@ def answer_task(**reference: object) -> Task:
         ("oak", "cloaked", False),
         ("velod", '"Velod"', True),
         ("a.c", "abc", False),
+        ("3204.61", "It is €3,204.61 in all", True),
+        ("3204.61", "-3204.61 EUR", False),
+        ("-3204.61", "-3,204.61 EUR", True),
+        ("204.61", "3,204.61", False),
+        ("106", "106,107", False),
+        ("683", "683cm", True),
+        ("683", "683b", False),
+        ("3.0", "v3.0", True),
+        ("15", "ticket-15", True),
+        ("15", "- 15", True),
     ],
 )
 def test_an_answer_must_hold_the_value_as_a_whole(tmp_path, expected, answer, right):
