@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from common.errors import UserError
+from common.reaper import scratch
 from environments.apps.application import Application
 from environments.apps.sandbox import complaint
 from environments.apps.server import Server
@@ -25,7 +26,8 @@ class Servers:
         self._port = port
         self._idle: dict[str, list[Server]] = {}
         self._all: list[Server] = []
-        self._folder = tempfile.TemporaryDirectory(prefix="elcano-apps-", ignore_cleanup_errors=True)
+        self._stack = contextlib.ExitStack()
+        self._folder = self._stack.enter_context(scratch("elcano-apps-"))  # what Fossil starts beside itself ends, too
         self._starting = asyncio.Lock()  # one after another: each takes a core while it starts
 
     def __enter__(self) -> Self:
@@ -36,7 +38,7 @@ class Servers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
         for server in self._all:
             server.stop()
-        self._folder.cleanup()
+        self._stack.close()
 
     async def take(self, app: Application) -> Server:
         """One that is as the seed.
@@ -49,7 +51,7 @@ class Servers:
             if server.alive and await asyncio.to_thread(self._restored, server):
                 return server
             self._drop(server)
-        server = Server(app, Path(tempfile.mkdtemp(dir=self._folder.name)))
+        server = Server(app, Path(tempfile.mkdtemp(dir=self._folder)))
         self._all.append(server)
         try:
             async with self._starting:

@@ -35,6 +35,7 @@ from environments.apps.servers import Servers
 from environments.apps.tiddlywiki.snapshot import FOLDER as PAGES
 from tests.conftest import ROOT
 from tests.environments.made_states import MADE_STATES
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 DISTURBANCES = {
@@ -367,3 +368,26 @@ def test_trouble_can_be_overcome_and_its_pages_read_the_servers_clock(app: Appli
         assert said["result"]["value"].startswith("2026-01-15T09:")
         _, reward, *_ = env.step("Thought: t\n\nAction: ANSWER; N/A")
         assert reward == 1.0
+
+
+def test_nothing_is_left_of_a_program_that_was_killed(app: Application) -> None:
+    program = f"""if True:
+        import environments, time
+        env = environments.make("apps", env_tasks=("{app.name}",))
+        env.reset()
+        print(env._inner.episodes[0]._environment.server.state.parent, flush=True)
+        time.sleep(60)
+    """
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    folder = process.stdout.readline().strip()
+    assert Path(folder).is_dir()
+    process.kill()
+    process.wait()
+    wait_until(lambda: not Path(folder).exists() and not _naming(folder), 10)
+
+
+def _naming(folder: str) -> list[int]:
+    """Processes whose command line names it."""
+    return [
+        one.pid for one in psutil.process_iter(["cmdline"]) if any(folder in word for word in one.info["cmdline"] or ())
+    ]
